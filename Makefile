@@ -1,0 +1,85 @@
+# Every target sets itself up from a bare Python (3.10 or newer) and pip: the virtual environment
+# is ./.venv, made on first use and brought up to date when pyproject.toml changes.
+#
+#   make demo      solve the bundled examples and print certified components
+#   make test      format, lint, types, tests (the fast ones) and the examples in docstrings
+#   make test-all  the same with the slow tests
+#   make bench     benchmarks
+#   make docs      HTML documentation in docs/_build/html
+#   make lint, make format, make clean
+
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Wheels only: nothing is compiled on the way, and a missing wheel is an error at once.
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore \
+	$(BIN)/python -m pip install -qq --only-binary :all:
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 10))
+CANDIDATES := python3 python3.13 python3.12 python3.11 python3.10 python
+PYTHON ?= $(shell for p in $(CANDIDATES); do \
+	if $$p -c '$(NEW_ENOUGH)' >/dev/null 2>&1; then echo $$p; break; fi; done)
+
+# Reference data for the tests that need them; those tests are skipped without.
+ifndef ORTHOSPCA_DATA
+ifneq ($(wildcard ../shared/data),)
+export ORTHOSPCA_DATA := $(abspath ../shared/data)
+endif
+endif
+
+.PHONY: help
+help:
+	@sed -n 's/^#   //p' Makefile
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" && "$(PYTHON)" -c '$(NEW_ENOUGH)' || { \
+		echo "orthospca needs Python 3.10 or newer, and none of these is: $(if $(PYTHON),$(PYTHON),$(CANDIDATES))." \
+			"Name one with 'make PYTHON=/path/to/python3 ...'." >&2; exit 1; }
+	@# Some distributions ship Python without ensurepip: then its own pip fills the environment.
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip $(VENV) \
+		&& $(PYTHON) -m pip --python $(BIN)/python install -qq pip; }
+
+# One stamp for each set of extras; all of them share the environment.
+$(VENV)/.with-%: pyproject.toml | $(BIN)/python
+	@echo "setting up $(VENV) ($*)"
+	@$(PIP) -e '.[$*]'
+	@touch $@
+
+.PHONY: demo
+demo: $(VENV)/.with-plot
+	@$(BIN)/orthospca demo
+
+.PHONY: test
+test: lint
+	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q --doctest-modules src/orthospca
+
+.PHONY: test-all
+test-all: lint
+	HYPOTHESIS_PROFILE=full $(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --doctest-modules src/orthospca
+
+.PHONY: bench
+bench: $(VENV)/.with-plot
+	$(BIN)/python -m benchmarks
+
+.PHONY: docs
+docs: $(VENV)/.with-docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "documentation: docs/_build/html/index.html"
+
+.PHONY: lint
+lint: $(VENV)/.with-test
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy
+
+.PHONY: format
+format: $(VENV)/.with-test
+	$(BIN)/python -m ruff format .
+	$(BIN)/python -m ruff check --fix .
+
+.PHONY: clean
+clean:
+	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,26 @@
+from importlib.metadata import version as installed_version
+
+project = "orthospca"
+author = "The orthospca developers"
+copyright = "The orthospca developers"
+release = version = installed_version("orthospca")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build"]
+
+myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+
+html_theme = "furo"
+html_title = f"orthospca {release}"

@@ -1,0 +1,43 @@
+"""Sparse principal components that are exactly orthogonal, each with a certificate.
+
+The public names are loaded on first use, so that ``import orthospca`` and the command line's help
+cost next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from orthospca import datasets as datasets
+    from orthospca.components import solve as solve
+    from orthospca.result import Component as Component
+    from orthospca.result import Result as Result
+    from orthospca.result import Status as Status
+
+__all__ = ["Component", "Result", "Status", "datasets", "solve"]
+
+_HOME = {
+    "Component": "orthospca.result",
+    "Result": "orthospca.result",
+    "Status": "orthospca.result",
+    "solve": "orthospca.components",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    elif name == "datasets":
+        value = import_module("orthospca.datasets")
+    elif name == "__version__":
+        value = import_module("importlib.metadata").version("orthospca")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

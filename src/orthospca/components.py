@@ -1,0 +1,241 @@
+"""Stage after stage: the façade ``solve``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from orthospca._typing import Array
+from orthospca.enumeration import refuse_if_too_many
+from orthospca.limits import Callback, Watch
+from orthospca.problem import (
+    Problem,
+    Subproblem,
+    validate_integer,
+    validate_nonnegative,
+)
+from orthospca.result import Component, Result, Status
+from orthospca.search import Outcome, Tolerance
+from orthospca.stages import (
+    solve_by_classical_bounds,
+    solve_by_enumeration,
+    solve_by_strong_bound,
+)
+
+METHODS = ("branch-and-bound", "enumeration", "eigenvalue", "deflation")
+
+StageSolver = Callable[[Subproblem, Tolerance, Watch, "int | None"], Outcome]
+
+
+def solve(
+    Q: Any,
+    sparsity: int | Any,
+    n_components: int = 1,
+    *,
+    method: str = "branch-and-bound",
+    eps: float = 0.0,
+    gap: float = 1e-4,
+    threshold: float = 0.0,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+    callback: Callback | None = None,
+) -> Result:
+    """Find orthogonal sparse principal components with certificates.
+
+    The k-th component solves ``max xᵀQx`` over unit vectors with at most ``sparsity`` nonzero
+    entries that are orthogonal to the components before it.
+
+    Parameters
+    ----------
+    Q : array-like of shape (n, n)
+        Symmetric: a covariance or correlation matrix.  It may be indefinite.
+    sparsity : int or sequence of int
+        Features each component may use; one number, or one for each component.
+    n_components : int
+        How many components to find.
+    method : {"branch-and-bound", "enumeration", "eigenvalue", "deflation"}
+        ``"branch-and-bound"`` screens and then searches with the strong bound from a convex
+        relaxation; ``"enumeration"`` tests every support (Algorithm 1); ``"eigenvalue"`` is branch
+        and bound with the eigenvalue, Gershgorin, Frobenius and trace bounds (Algorithm 4);
+        ``"deflation"`` is the baseline that solves adjusted covariances and does **not** give
+        orthogonal components.
+    eps, gap : float
+        A stage ends when ``upper - lower ≤ max(eps, gap·|lower|)``.  With both 0 it ends at
+        floating-point resolution.
+    threshold : float
+        Entries of Q below it may be ignored to split the problem into blocks; 0 ignores nothing.
+    time_limit : float, optional
+        Seconds for the whole solve.  Each stage gets an equal share of what is left when it begins.
+    node_limit : int, optional
+        Nodes for each stage.
+    n_jobs : int, optional
+        Threads over nodes, as in joblib.  The result does not depend on it.
+    random_state : int, optional
+        Kept for reproducibility of randomised steps; the present methods have none.
+    callback : callable, optional
+        Called with a ``Progress`` record now and then; a true answer stops the solve.
+
+    Returns
+    -------
+    Result
+        With fewer than ``n_components`` components if it is proved that no more exist, or if a
+        limit or an interrupt came before one was found.
+
+    Examples
+    --------
+    >>> import orthospca
+    >>> result = orthospca.solve([[5, 1, 0], [1, 5, 2], [0, 2, 2]], sparsity=2, n_components=3)
+    >>> result.variances.round(6).tolist() in ([6.0, 4.0, 2.0], [6.0, 5.0, 1.0])
+    True
+    >>> result.status.name
+    'OPTIMAL'
+    """
+    problem = Problem.validate(Q, sparsity, n_components)
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    tolerance = Tolerance(validate_nonnegative("eps", eps), validate_nonnegative("gap", gap))
+    if validate_nonnegative("threshold", threshold) > 0:
+        raise ValueError(f"threshold must be 0.0 in this release, got {threshold}")
+    if time_limit is not None:
+        time_limit = validate_nonnegative("time_limit", time_limit)
+    if node_limit is not None:
+        node_limit = validate_integer("node_limit", node_limit, 1)
+    if n_jobs is not None and validate_integer("n_jobs", n_jobs, -(10**6)) == 0:
+        raise ValueError("n_jobs must not be 0, got 0")
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be callable, got {callback!r}")
+    if random_state is not None:
+        validate_integer("random_state", random_state, 0)
+    if method == "enumeration":
+        for limit in problem.sparsity:
+            refuse_if_too_many(problem.n_features, limit)
+    watch = Watch(time_limit, node_limit, callback)
+    with single_threaded_blas():
+        if method == "deflation":
+            return _solve_by_deflation(problem, tolerance, watch, n_jobs)
+        return _solve_stages(problem, method, tolerance, watch, n_jobs)
+
+
+def single_threaded_blas() -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread: oversubscription ruins small problems."""
+    context: AbstractContextManager[Any] = _threadpools().limit(limits=1, user_api="blas")
+    return context
+
+
+@lru_cache(maxsize=1)
+def _threadpools() -> ThreadpoolController:
+    # Finding the loaded libraries takes longer than a small solve: once is enough.
+    return ThreadpoolController()
+
+
+STAGE_SOLVERS: dict[str, StageSolver] = {
+    "branch-and-bound": solve_by_strong_bound,
+    "enumeration": solve_by_enumeration,
+    "eigenvalue": solve_by_classical_bounds,
+}
+
+
+def _solve_stages(
+    problem: Problem, method: str, tolerance: Tolerance, watch: Watch, n_jobs: int | None
+) -> Result:
+    solver = STAGE_SOLVERS[method]
+    found: list[Component] = []
+    previous = np.zeros((problem.n_features, 0))
+    exhausted = False
+    for k, sparsity in enumerate(problem.sparsity):
+        watch.begin_stage(k, problem.n_components - k)
+        outcome = solver(
+            Subproblem(problem.covariance, sparsity, previous), tolerance, watch, n_jobs
+        )
+        if outcome.best is None:
+            exhausted = outcome.status is Status.EXHAUSTED
+            break
+        vector = outcome.best.vector
+        found.append(
+            Component(
+                vector=vector,
+                variance=outcome.best.value,
+                upper_bound=outcome.upper,
+                status=outcome.status,
+                nodes=outcome.nodes,
+                runtime=watch.stage_elapsed,
+            )
+        )
+        previous = np.column_stack([previous, vector])
+        if outcome.status is Status.INTERRUPTED:
+            break
+    return _result(problem, method, found, exhausted, watch)
+
+
+def _solve_by_deflation(
+    problem: Problem, tolerance: Tolerance, watch: Watch, n_jobs: int | None
+) -> Result:
+    """Berk and Bertsimas: each component is the first one of the adjusted covariance."""
+    found: list[Component] = []
+    adjusted = problem.covariance
+    nothing_before = np.zeros((problem.n_features, 0))
+    for k, sparsity in enumerate(problem.sparsity):
+        watch.begin_stage(k, problem.n_components - k)
+        subproblem = Subproblem(adjusted, sparsity, nothing_before)
+        outcome = STAGE_SOLVERS["branch-and-bound"](subproblem, tolerance, watch, n_jobs)
+        if outcome.best is None:
+            break
+        x = outcome.best.vector
+        found.append(
+            Component(
+                vector=x,
+                variance=float(x @ problem.covariance @ x),
+                upper_bound=outcome.upper,
+                status=outcome.status,
+                nodes=outcome.nodes,
+                runtime=watch.stage_elapsed,
+                deflated_variance=outcome.best.value,
+            )
+        )
+        if outcome.status is Status.INTERRUPTED:
+            break
+        adjusted = _deflate(adjusted, x)
+    return _result(problem, "deflation", found, False, watch)
+
+
+def _deflate(matrix: Array, x: Array) -> Array:
+    """Return ``(I - xxᵀ) matrix (I - xxᵀ)``."""
+    image = matrix @ x
+    deflated = matrix - np.outer(x, image) - np.outer(image, x) + float(x @ image) * np.outer(x, x)
+    return 0.5 * (deflated + deflated.T)
+
+
+def _result(
+    problem: Problem, method: str, found: list[Component], exhausted: bool, watch: Watch
+) -> Result:
+    stopped = [c.status for c in found if c.status is not Status.OPTIMAL]
+    status: Status
+    if stopped:
+        status = stopped[-1]
+    elif exhausted:
+        status = Status.EXHAUSTED
+    elif len(found) == problem.n_components:
+        status = Status.OPTIMAL
+    else:
+        status = watch.verdict(0) or Status.NODE_LIMIT
+    return Result(
+        stages=tuple(found),
+        n_features=problem.n_features,
+        sparsity=problem.sparsity,
+        status=status,
+        exhausted=exhausted,
+        method=method,
+        guarantee=math.nan if not found else max(c.upper_bound - c.variance for c in found),
+        runtime=watch.elapsed,
+        history=tuple(watch.history),
+        feature_names=problem.feature_names,
+        total_variance=float(problem.covariance.trace()),
+    )

@@ -1,0 +1,85 @@
+"""When to stop, and the record of what happened so far."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from orthospca.result import Progress, Status
+
+Callback = Callable[[Progress], "bool | None"]
+
+
+class Watch:
+    """Clock, limits and history of one solve.
+
+    Parameters
+    ----------
+    time_limit : float or None
+        Seconds for all stages together.  A stage may use its share of what is left.
+    node_limit : int or None
+        For each stage.
+    callback : callable or None
+        Receives each :class:`~orthospca.result.Progress`; a true answer stops the solve.
+    """
+
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.started = time.perf_counter()
+        self.node_limit = math.inf if node_limit is None else node_limit
+        self.history: list[Progress] = []
+        self.stage = 0
+        self.interrupted = False
+        self._final = math.inf if time_limit is None else self.started + time_limit
+        self._deadline = self._final
+        self._callback = callback
+        self._stage_started = self.started
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the solve began."""
+        return time.perf_counter() - self.started
+
+    @property
+    def stage_elapsed(self) -> float:
+        """Seconds since the stage began."""
+        return time.perf_counter() - self._stage_started
+
+    def begin_stage(self, stage: int, stages_left: int) -> None:
+        """Start the clock of a stage: it gets an equal share of the time that is left."""
+        self.stage = stage
+        self._stage_started = time.perf_counter()
+        left = self._final - self._stage_started
+        self._deadline = self._stage_started + max(left, 0.0) / max(stages_left, 1)
+
+    def out_of_time(self) -> bool:
+        """Whether the stage must end now, for its time or because of an interrupt."""
+        return self.interrupted or time.perf_counter() >= self._deadline
+
+    def verdict(self, nodes: int) -> Status | None:
+        """Why to stop now; None to go on."""
+        if self.interrupted:
+            return Status.INTERRUPTED
+        if time.perf_counter() >= self._deadline:
+            return Status.TIME_LIMIT
+        if nodes >= self.node_limit:
+            return Status.NODE_LIMIT
+        return None
+
+    def report(self, nodes: int, open_nodes: int, lower: float, upper: float) -> None:
+        """Record where the search stands and tell the callback."""
+        last = self.history[-1] if self.history else None
+        if last is not None and last.stage == self.stage:
+            # What was proved stays proved: bounds only ever tighten.
+            lower, upper = max(lower, last.lower), min(upper, last.upper)
+        entry = Progress(self.stage, nodes, open_nodes, lower, upper, self.elapsed)
+        if last is not None and (last.stage, last.lower, last.upper) == (self.stage, lower, upper):
+            self.history.pop()
+        self.history.append(entry)
+        if self._callback is not None and self._callback(entry):
+            self.interrupted = True

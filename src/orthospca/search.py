@@ -1,0 +1,269 @@
+"""Algorithm 4: best-first branch and bound over supports, with the bound as a parameter.
+
+Nodes are taken in rounds of a fixed size and evaluated against the incumbent known at the start of
+the round, so that the search is the same whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from orthospca.enumeration import count_supports, enumerate_supports
+from orthospca.heuristics import best_of
+from orthospca.limits import Watch
+from orthospca.nodes import Bound, Closed, Node, NodeBound, Reason
+from orthospca.problem import Subproblem
+from orthospca.result import Status
+from orthospca.support import Candidate, best_on_support, no_feasible_vector, upper_on_support
+
+#: Nodes branched in one round.
+ROUND = 8
+#: A gap this small, relative to the largest entry of Q, counts as closed if both tolerances are 0.
+RESOLUTION = 1e-11
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """A stage ends when ``upper - lower ≤ max(eps, gap·|lower|)``."""
+
+    eps: float = 0.0
+    gap: float = 1e-4
+
+    def cutoff(self, lower: float) -> float:
+        """Nodes with a bound up to this one need not be explored."""
+        if lower == -math.inf:
+            return -math.inf
+        return lower + max(self.eps, self.gap * abs(lower))
+
+    def met(self, lower: float, upper: float, scale: float) -> bool:
+        """Whether the gap is closed, within the tolerance or floating-point resolution."""
+        return upper <= max(self.cutoff(lower), lower + RESOLUTION * scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How the search of one stage ended.
+
+    Attributes
+    ----------
+    best : Candidate or None
+        The incumbent; None with status ``EXHAUSTED`` (proved: there is none), or if time ran out.
+    upper : float
+        Proved bound on the stage.
+    status : Status
+    nodes : int
+        Nodes evaluated.
+    closed : tuple of Closed
+        Every closed node and why: they cover all supports, unless nodes were left open.
+    """
+
+    best: Candidate | None
+    upper: float
+    status: Status
+    nodes: int
+    closed: tuple[Closed, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Evaluation:
+    """A node evaluated: closed for a reason, or open with a bound and an index to branch on."""
+
+    upper: float
+    best: Candidate | None
+    closed: Closed | None = None
+    open: Node | None = None
+    fixed_upper: float = -math.inf
+
+
+class BranchAndBound:
+    """One stage's search.
+
+    Parameters
+    ----------
+    problem : Subproblem
+    bound : Bound
+    tolerance : Tolerance
+    watch : Watch
+    incumbent : Candidate, optional
+    upper : float
+        A bound on the whole stage known beforehand.
+    enumerate_below : int
+        Nodes with at most this many supports are enumerated.
+    n_jobs : int, optional
+        Threads.
+    """
+
+    def __init__(
+        self,
+        problem: Subproblem,
+        bound: Bound,
+        tolerance: Tolerance,
+        watch: Watch,
+        *,
+        incumbent: Candidate | None = None,
+        upper: float = math.inf,
+        enumerate_below: int = 1,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.problem = problem
+        self.bound = bound
+        self.tolerance = tolerance
+        self.watch = watch
+        self.best = incumbent
+        self.known_upper = upper
+        self.enumerate_below = enumerate_below
+        self.n_jobs = n_jobs
+        self.nodes = 0
+        self.closed: list[Closed] = []
+        self.closed_upper = -math.inf
+        self._frontier: list[tuple[float, int, Node]] = []
+        self._in_flight: list[Node] = []
+        self._order = itertools.count()
+
+    @property
+    def lower(self) -> float:
+        """Value of the incumbent."""
+        return -math.inf if self.best is None else self.best.value
+
+    @property
+    def upper(self) -> float:
+        """Proved bound on the stage: the largest of what is closed, open and being worked on."""
+        pending = max((node.upper for node in self._in_flight), default=-math.inf)
+        best_open = -self._frontier[0][0] if self._frontier else -math.inf
+        return min(self.known_upper, max(self.closed_upper, pending, best_open, self.lower))
+
+    def run(self, roots: Sequence[Node]) -> Outcome:
+        """Explore until the gap is closed or a limit is met.
+
+        Parameters
+        ----------
+        roots : sequence of Node
+            Together they cover every support of interest.
+        """
+        self._in_flight = list(roots)
+        verdict: Status | None = None
+        try:
+            with Parallel(n_jobs=self.n_jobs, backend="threading") as pool:
+                children: list[Node] = list(roots)
+                while children:
+                    verdict = self.watch.verdict(self.nodes)
+                    if verdict is not None:
+                        break
+                    self._evaluate_round(pool, children)
+                    self.watch.report(self.nodes, len(self._frontier), self.lower, self.upper)
+                    children = self._next_round()
+        except KeyboardInterrupt:
+            self.watch.interrupted = True
+            verdict = Status.INTERRUPTED
+        return self._outcome(verdict)
+
+    def _evaluate_round(self, pool: Parallel, children: Sequence[Node]) -> None:
+        cutoff, incumbent = self.tolerance.cutoff(self.lower), self.best
+        if len(children) == 1 or self.n_jobs in (None, 1):
+            evaluations = [self._evaluate(node, incumbent, cutoff) for node in children]
+        else:
+            evaluations = pool(
+                delayed(self._evaluate)(node, incumbent, cutoff) for node in children
+            )
+        self._in_flight = []
+        self.nodes += len(children)
+        for evaluation in evaluations:
+            self._take(evaluation)
+
+    def _take(self, evaluation: _Evaluation) -> None:
+        found = evaluation.best
+        if found is not None and found.value > self.lower:
+            self.best = found
+        self.closed_upper = max(self.closed_upper, evaluation.fixed_upper)
+        if evaluation.closed is not None:
+            self.closed.append(evaluation.closed)
+            self.closed_upper = max(self.closed_upper, evaluation.upper)
+        if evaluation.open is not None:
+            heapq.heappush(self._frontier, (-evaluation.upper, next(self._order), evaluation.open))
+
+    def _next_round(self) -> list[Node]:
+        """Children of the most promising nodes; nodes that the incumbent now closes are closed."""
+        cutoff = self.tolerance.cutoff(self.lower)
+        if self._frontier and -self._frontier[0][0] <= cutoff:
+            for negative_upper, _, node in self._frontier:
+                self._close(node, -negative_upper)
+            self._frontier = []
+        parents = [heapq.heappop(self._frontier)[2] for _ in range(min(ROUND, len(self._frontier)))]
+        for node in [node for node in parents if node.upper <= cutoff]:
+            self._close(node, node.upper)
+        self._in_flight = [node for node in parents if node.upper > cutoff]
+        return [child for node in self._in_flight for child in node.children()]
+
+    def _close(self, node: Node, upper: float) -> None:
+        reason = Reason.EIGENVALUE if node.payload is None else Reason.MULTIPLIERS
+        self.closed.append(Closed(node.included, node.allowed, upper, reason, node.payload))
+        self.closed_upper = max(self.closed_upper, upper)
+
+    def _evaluate(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
+        problem = self.problem
+        if len(node.allowed) <= problem.sparsity or len(node.included) >= problem.sparsity:
+            return self._solve_support(node)
+        if no_feasible_vector(problem, node.allowed):
+            return self._closed(node, -math.inf, Reason.INFEASIBLE)
+        count = count_supports(len(node.included), len(node.allowed), problem.sparsity)
+        if count <= self.enumerate_below:
+            return self._enumerate(node, incumbent, cutoff)
+        bound = self.bound(node, cutoff, self.watch)
+        upper = min(bound.upper, node.upper)
+        best = None
+        if bound.supports:
+            best = best_of(problem, np.vstack(bound.supports))
+            if best is not None and (incumbent is None or best.value > incumbent.value):
+                cutoff = max(cutoff, self.tolerance.cutoff(best.value))
+        if upper <= cutoff or upper == -math.inf:
+            return self._closed(node, upper, bound.reason, best, bound.proof)
+        return self._open(bound, upper, best)
+
+    def _open(self, bound: NodeBound, upper: float, best: Candidate | None) -> _Evaluation:
+        node = Node(bound.included, bound.allowed, upper, bound.branch, bound.payload)
+        return _Evaluation(upper, best, open=node, fixed_upper=bound.fixed_upper)
+
+    def _closed(
+        self,
+        node: Node,
+        upper: float,
+        reason: Reason,
+        best: Candidate | None = None,
+        proof: object = None,
+    ) -> _Evaluation:
+        return _Evaluation(upper, best, Closed(node.included, node.allowed, upper, reason, proof))
+
+    def _solve_support(self, node: Node) -> _Evaluation:
+        whole = len(node.allowed) <= self.problem.sparsity
+        support = node.allowed if whole else node.included
+        best = best_on_support(self.problem, support)
+        upper = min(node.upper, upper_on_support(self.problem, support))
+        return self._closed(node, upper, Reason.SUPPORT, best)
+
+    def _enumerate(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
+        found = enumerate_supports(
+            self.problem, node.included, node.allowed, incumbent, cutoff, self.watch.out_of_time
+        )
+        if found.complete:
+            upper = min(node.upper, found.upper)
+            return self._closed(node, upper, Reason.ENUMERATED, found.best)
+        stopped = Node(node.included, node.allowed, node.upper, int(node.free[0]), node.payload)
+        return _Evaluation(node.upper, found.best, open=stopped)
+
+    def _outcome(self, verdict: Status | None) -> Outcome:
+        upper = self.upper
+        if verdict is None:
+            solved = self.tolerance.met(self.lower, upper, self.problem.scale)
+            verdict = Status.OPTIMAL if solved else Status.NODE_LIMIT
+            if self.best is None:
+                verdict = Status.EXHAUSTED
+        elif self.best is not None and self.tolerance.met(self.lower, upper, self.problem.scale):
+            verdict = Status.OPTIMAL
+        return Outcome(self.best, upper, verdict, self.nodes, tuple(self.closed))

@@ -1,0 +1,130 @@
+"""One stage solved by each method: an incumbent, a first bound, then the search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from orthospca.bounds import ClassicalBound, gershgorin_bound
+from orthospca.enumeration import LARGEST_ENUMERATION, count_supports
+from orthospca.heuristics import find_incumbent
+from orthospca.limits import Watch
+from orthospca.nodes import Bound, Node, NodeBound
+from orthospca.problem import Subproblem
+from orthospca.result import Status
+from orthospca.screening import Screening, best_shift, screen
+from orthospca.search import BranchAndBound, Outcome, Tolerance
+from orthospca.strong import StrongBound
+from orthospca.support import Candidate
+
+#: Nodes with this few supports are enumerated rather than bounded by eigenvalues.
+ENUMERATE_BELOW = 200
+#: The strong bound costs more, and so does a node worth enumerating.
+ENUMERATE_BELOW_STRONG = 20_000
+#: With no incumbent there is nothing to prune by: enumeration is then the better search.
+ENUMERATE_WITHOUT_INCUMBENT = 300_000
+
+
+def solve_by_enumeration(
+    problem: Subproblem, tolerance: Tolerance, watch: Watch, n_jobs: int | None
+) -> Outcome:
+    """Algorithm 1: test every support."""
+    stage = _Stage(problem, Tolerance(0.0, 0.0), watch, n_jobs)
+    return stage.solve(lambda s: s.search(_NoBound(), enumerate_below=LARGEST_ENUMERATION))
+
+
+def solve_by_classical_bounds(
+    problem: Subproblem, tolerance: Tolerance, watch: Watch, n_jobs: int | None
+) -> Outcome:
+    """Algorithm 4 with the eigenvalue, Gershgorin, Frobenius and trace bounds."""
+    stage = _Stage(problem, tolerance, watch, n_jobs)
+    return stage.solve(lambda s: s.search(ClassicalBound(problem), ENUMERATE_BELOW))
+
+
+def solve_by_strong_bound(
+    problem: Subproblem, tolerance: Tolerance, watch: Watch, n_jobs: int | None
+) -> Outcome:
+    """Screening, then branch and bound with the multipliers of the convex relaxation."""
+    return _Stage(problem, tolerance, watch, n_jobs).solve(_strong_search)
+
+
+def _strong_search(stage: _Stage) -> BranchAndBound:
+    incumbent, problem = stage.incumbent, stage.problem
+    if incumbent is None:
+        return stage.search(ClassicalBound(problem), ENUMERATE_WITHOUT_INCUMBENT)
+    support = np.flatnonzero(incumbent.vector)
+    shift = best_shift(problem.projected[np.ix_(support, support)])
+    screening = screen(problem, stage.tolerance.cutoff(incumbent.value), shift)
+    stage.upper = min(stage.upper, screening.upper)
+    stage.roots = _roots(screening, problem.sparsity)
+    scale = max(abs(incumbent.value), 1e-3 * problem.scale)
+    bound = StrongBound(problem, scale, shift)
+    search = stage.search(bound, enumerate_below=ENUMERATE_BELOW_STRONG)
+    search.closed_upper = screening.removed_upper
+    return search
+
+
+def _roots(screening: Screening, sparsity: int) -> list[Node]:
+    """One node for each neighbourhood, or one for all, whichever promises less work."""
+    parts = screening.neighbourhoods
+    allowed = screening.allowed
+    supports = sum(count_supports(1, len(part.allowed), sparsity) for part in parts)
+    apart = sum(len(part.allowed) ** 3 for part in parts)
+    if supports <= 10 * ENUMERATE_BELOW_STRONG or apart <= 0.5 * len(allowed) ** 3:
+        return [Node(np.array([part.row]), part.allowed, part.upper) for part in parts]
+    return [Node(np.arange(0), allowed, screening.upper)]
+
+
+class _Stage:
+    """What all methods begin with: a first bound and an incumbent."""
+
+    def __init__(
+        self, problem: Subproblem, tolerance: Tolerance, watch: Watch, n_jobs: int | None
+    ) -> None:
+        self.problem = problem
+        self.tolerance = tolerance
+        self.watch = watch
+        self.n_jobs = n_jobs
+        self.upper = math.inf
+        self.incumbent: Candidate | None = None
+        self.roots = [Node(np.arange(0), np.arange(problem.n_features))]
+
+    def solve(self, prepare: Callable[[_Stage], BranchAndBound]) -> Outcome:
+        """Find an incumbent, prepare the search and run it; an interrupt leaves a valid outcome."""
+        try:
+            self.upper = first_upper(self.problem)
+            self.incumbent = find_incumbent(self.problem)
+            lower = -math.inf if self.incumbent is None else self.incumbent.value
+            self.watch.report(0, 1, lower, self.upper)
+            search = prepare(self)
+        except KeyboardInterrupt:
+            self.watch.interrupted = True
+            return Outcome(self.incumbent, self.upper, Status.INTERRUPTED, 0)
+        return search.run(self.roots)
+
+    def search(self, bound: Bound, enumerate_below: int) -> BranchAndBound:
+        """Return a search that knows the incumbent and the bound so far."""
+        return BranchAndBound(
+            self.problem,
+            bound,
+            self.tolerance,
+            self.watch,
+            incumbent=self.incumbent,
+            upper=self.upper,
+            enumerate_below=enumerate_below,
+            n_jobs=self.n_jobs,
+        )
+
+
+def first_upper(problem: Subproblem) -> float:
+    """Return a proved bound that costs next to nothing, to have one from the start."""
+    return gershgorin_bound(problem.covariance, problem.sparsity)
+
+
+class _NoBound:
+    """Stands in where every node is enumerated."""
+
+    def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
+        raise AssertionError("an enumeration has no nodes to bound")

@@ -1,0 +1,212 @@
+"""An independent brute force for orthogonal sparse PCA: slow and simple on purpose.
+
+This module shares no code with the package that it checks. It solves
+
+    max  xᵀQx   such that  ‖x‖₂ = 1,  ‖x‖₀ ≤ p,  x ⟂ x₁, …, xₖ₋₁
+
+by looking at every support of size p (a smaller support is inside one of them). On a support Y the
+feasible vectors are the null space of the previous components restricted to Y. Which singular
+values of the restriction count as zero is a rank decision, and it is stated: `RANK_TOLERANCE`,
+absolute, because the previous components are unit vectors.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+#: Singular values of the restricted previous components up to this size count as zero.
+RANK_TOLERANCE = 1e-12
+
+
+class Optimum(NamedTuple):
+    """The best component of one stage: its variance, the support searched and the vector."""
+
+    value: float
+    support: tuple[int, ...]
+    vector: np.ndarray
+
+
+class Interval(NamedTuple):
+    """What is known in floating point about the optimum of a stage.
+
+    `low` counts only singular values at the level of rounding as zero, `high` all that are within
+    the orthogonality asked of a component; None where that leaves no feasible vector. They differ
+    only where the rank is in doubt. `smallest` is the smallest singular value counted as nonzero:
+    rounding moves a null space by about the unit roundoff divided by it.
+    """
+
+    low: float | None
+    high: float | None
+    smallest: float
+
+
+def null_space(rows: np.ndarray, tolerance: float) -> np.ndarray:
+    """Orthonormal columns spanning the vectors that are orthogonal to each of the rows."""
+    if rows.shape[0] == 0:
+        return np.eye(rows.shape[1])
+    _, singular, right = np.linalg.svd(rows, full_matrices=True)
+    rank = int(np.sum(singular > tolerance))
+    return right[rank:].T
+
+
+def candidates(
+    matrix: np.ndarray, previous: np.ndarray, p: int, tolerance: float = RANK_TOLERANCE
+) -> list[tuple[Optimum, float]]:
+    """The best vector of each feasible support, with the support's second largest eigenvalue.
+
+    The second value is −inf where the support leaves only one direction.
+    """
+    n = matrix.shape[0]
+    previous = np.reshape(previous, (-1, n))
+    found = []
+    for support in combinations(range(n), p):
+        chosen = list(support)
+        basis = null_space(previous[:, chosen], tolerance)
+        if basis.shape[1] == 0:
+            continue
+        reduced = basis.T @ matrix[np.ix_(chosen, chosen)] @ basis
+        values, vectors = np.linalg.eigh((reduced + reduced.T) / 2)
+        vector = np.zeros(n)
+        vector[chosen] = basis @ vectors[:, -1]
+        second = float(values[-2]) if len(values) > 1 else -np.inf
+        found.append((Optimum(float(values[-1]), support, vector), second))
+    return found
+
+
+def stage_optimum(
+    matrix: np.ndarray, previous: np.ndarray, p: int, tolerance: float = RANK_TOLERANCE
+) -> Optimum | None:
+    """The optimum of one stage given the previous components (rows); None if none exists."""
+    found = candidates(matrix, previous, p, tolerance)
+    return max((best for best, _ in found), key=lambda best: best.value, default=None)
+
+
+def stage_interval(matrix: np.ndarray, previous: np.ndarray, p: int) -> Interval:
+    """The optimum of one stage, with what floating point leaves in doubt about it."""
+    low = stage_optimum(matrix, previous, p, tolerance=1e-14)
+    high = stage_optimum(matrix, previous, p, tolerance=1e-12)
+    smallest = 1.0
+    if len(previous):
+        for support in combinations(range(matrix.shape[0]), p):
+            singular = np.linalg.svd(previous[:, list(support)], compute_uv=False)
+            smallest = min([smallest, *map(float, singular[singular > 1e-14])])
+    return Interval(
+        None if low is None else low.value, None if high is None else high.value, smallest
+    )
+
+
+def is_unique(matrix: np.ndarray, previous: np.ndarray, p: int, margin: float) -> bool:
+    """Whether all vectors within `margin` of the stage's optimum are one vector up to its sign."""
+    found = candidates(matrix, previous, p)
+    top = max(found, key=lambda item: item[0].value)[0]
+    for best, second in found:
+        if best.value < top.value - margin:
+            continue
+        if second >= top.value - margin or abs(abs(best.vector @ top.vector) - 1) > 1e-6:
+            return False
+    return True
+
+
+def sequence(matrix: np.ndarray, sparsity: list[int]) -> list[Optimum]:
+    """Stage after stage, one per entry of `sparsity`; shorter where no further component exists."""
+    found: list[Optimum] = []
+    for p in sparsity:
+        previous = np.array([optimum.vector for optimum in found])
+        optimum = stage_optimum(matrix, previous, p)
+        if optimum is None:
+            break
+        found.append(optimum)
+    return found
+
+
+def deflation(matrix: np.ndarray, p: int, n_components: int) -> list[tuple[float, Optimum]]:
+    """The deflation baseline: [variance for the matrix itself, optimum for the deflated matrix].
+
+    Each stage ignores orthogonality and replaces the matrix by (I − xxᵀ) Q (I − xxᵀ).
+    """
+    n = matrix.shape[0]
+    deflated = matrix.copy()
+    found = []
+    for _ in range(n_components):
+        optimum = stage_optimum(deflated, np.empty((0, n)), p)
+        assert optimum is not None
+        x = optimum.vector
+        found.append((float(x @ matrix @ x), optimum))
+        projector = np.eye(n) - np.outer(x, x)
+        deflated = projector @ deflated @ projector
+    return found
+
+
+def support_above(
+    matrix: np.ndarray, previous: np.ndarray, p: int, bound: float
+) -> tuple[int, ...] | None:
+    """A support with a feasible vector of more than `bound`, decided in rational arithmetic.
+
+    The numbers of the matrix and of the previous components are taken at their exact values. On
+    each support Y, N spans the vectors exactly orthogonal to the components and Nᵀ(bound·I − Q)N
+    must be positive semidefinite. Returns the first support where it is not; None if there is none,
+    so that the bound is proved.
+    """
+    n = matrix.shape[0]
+    for support in combinations(range(n), p):
+        rows = [[Fraction(float(row[j])) for j in support] for row in previous]
+        shifted = [
+            [Fraction(float(bound)) * (i == j) - Fraction(float(matrix[i, j])) for j in support]
+            for i in support
+        ]
+        basis = _rational_null_space(rows, len(support))
+        images = [[sum(map(_times, row, vector)) for row in shifted] for vector in basis]
+        reduced = [[sum(map(_times, vector, image)) for image in images] for vector in basis]
+        if not _is_rational_psd(reduced):
+            return support
+    return None
+
+
+def _times(left: Fraction, right: Fraction) -> Fraction:
+    return left * right
+
+
+def _rational_null_space(rows: list[list[Fraction]], width: int) -> list[list[Fraction]]:
+    """A basis of the vectors that all rows map to zero, by Gauss-Jordan elimination."""
+    rows = [list(row) for row in rows]
+    pivots: list[int] = []
+    for column in range(width):
+        found = next((r for r in range(len(pivots), len(rows)) if rows[r][column]), None)
+        if found is None:
+            continue
+        top = len(pivots)
+        rows[top], rows[found] = rows[found], rows[top]
+        pivot = rows[top][column]
+        rows[top] = [entry / pivot for entry in rows[top]]
+        for r in range(len(rows)):
+            if r != top and rows[r][column]:
+                factor = rows[r][column]
+                rows[r] = [a - factor * b for a, b in zip(rows[r], rows[top], strict=True)]
+        pivots.append(column)
+    basis = []
+    for free in (column for column in range(width) if column not in pivots):
+        vector = [Fraction(int(column == free)) for column in range(width)]
+        for r, column in enumerate(pivots):
+            vector[column] = -rows[r][free]
+        basis.append(vector)
+    return basis
+
+
+def _is_rational_psd(matrix: list[list[Fraction]]) -> bool:
+    """Whether a symmetric rational matrix is positive semidefinite, by symmetric elimination."""
+    matrix = [list(row) for row in matrix]
+    for k in range(len(matrix)):
+        pivot = matrix[k][k]
+        if pivot < 0 or (pivot == 0 and any(matrix[k][k:])):
+            return False
+        if pivot == 0:
+            continue
+        for i in range(k + 1, len(matrix)):
+            factor = matrix[i][k] / pivot
+            if factor:
+                matrix[i] = [a - factor * b for a, b in zip(matrix[i], matrix[k], strict=True)]
+    return True

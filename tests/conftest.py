@@ -1,0 +1,77 @@
+"""What the tests share: how many random problems they run, and the reference data.
+
+Two hypothesis profiles are chosen by the environment variable ``HYPOTHESIS_PROFILE``:
+
+- ``default`` runs about 200 random problems, the same ones each time;
+- ``full`` runs more than 2000, new ones each time.
+
+The reference matrices are not part of the project. Tests that need them look in the folder named by
+``ORTHOSPCA_DATA`` and are skipped, with a reason, where it is not set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "default",
+    max_examples=2,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "full",
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def read_square(path: Path) -> np.ndarray:
+    """A square matrix from a CSV file without header; lines that begin with # are comments."""
+    matrix = np.loadtxt(path, delimiter=",", comments="#", ndmin=2)
+    assert matrix.shape[0] == matrix.shape[1], f"{path.name} is not square: {matrix.shape}"
+    return matrix
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of the reference data; without it the test is skipped."""
+    folder = os.environ.get("ORTHOSPCA_DATA")
+    if not folder:
+        pytest.skip("the environment variable ORTHOSPCA_DATA names no folder of reference data")
+    path = Path(folder)
+    if not path.is_dir():
+        pytest.skip(f"ORTHOSPCA_DATA={folder!r} is not a folder")
+    return path
+
+
+@pytest.fixture(scope="session")
+def load_matrix(data_folder: Path) -> Callable[[str], np.ndarray]:
+    """A function that reads one reference matrix by the name of its file, once per session."""
+    known: dict[str, np.ndarray] = {}
+
+    def load(name: str) -> np.ndarray:
+        if name not in known:
+            known[name] = read_square(data_folder / name)
+            known[name].setflags(write=False)
+        return known[name]
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def optima(data_folder: Path) -> dict:
+    """The reference optima, found by exhaustive enumeration."""
+    return json.loads((data_folder / "optima.json").read_text(encoding="utf-8"))
