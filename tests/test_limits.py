@@ -129,6 +129,15 @@ def test_node_limit(method: str, nodes: int) -> None:
 
 
 @pytest.mark.parametrize("method", SEARCHES)
+def test_node_limit_with_many_features(method: str) -> None:
+    """Tests that one node is enough for a valid bound where most features are priced out."""
+    matrix = noise()
+    result = solve(matrix, 12, method=method, gap=1e-9, node_limit=1)
+    check_limited(matrix, 12, result, 1e-9, Status.NODE_LIMIT)
+    assert result.status is Status.NODE_LIMIT
+
+
+@pytest.mark.parametrize("method", SEARCHES)
 def test_node_limits_do_not_worsen(method: str) -> None:
     """Tests that more nodes never give a larger bound or a smaller variance."""
     matrix = noise(60)

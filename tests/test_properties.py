@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import KINDS, Problem, problems
 
-from orthospca import Result, Status, solve, stages
+from orthospca import Result, Status, solve, stages, strong
 
 METHODS = ("enumeration", "eigenvalue", "branch-and-bound")
 
@@ -25,6 +25,9 @@ AGREEMENT = 1e-9
 ROUNDING = 1e-12
 #: How far from orthonormal the components may be.
 ORTHONORMALITY = 1e-12
+
+#: From how many supports on a node is bounded and not enumerated.
+SHORTCUTS = ("ENUMERATE_BELOW", "ENUMERATE_BELOW_STRONG", "ENUMERATE_WITHOUT_INCUMBENT")
 
 examples = settings.default.max_examples
 few = settings(max_examples=examples)
@@ -38,7 +41,7 @@ def solve_exactly(problem: Problem, method: str, **options) -> Result:
 
 def branch(problem: Problem, n_components: int, **options) -> Result:
     """Solve without the shortcut that enumerates small nodes: here every node would be small."""
-    with mock.patch.object(stages, "ENUMERATE_BELOW", 1):
+    with mock.patch.multiple(stages, **dict.fromkeys(SHORTCUTS, 1)):
         return solve(problem.matrix, problem.sparsity, n_components, **options)
 
 
@@ -112,6 +115,26 @@ def test_every_stage_is_optimal(kind: str, method: str, data: st.DataObject) -> 
     """Tests that every stage, until none exists, matches the brute force on each kind of matrix."""
     problem = data.draw(problems(kind))
     result = solve_exactly(problem, method)
+    check_feasible(problem, result)
+    check_stages(problem, result)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@some
+@given(problem=problems())
+def test_shortcuts_are_optimal_too(method: str, problem: Problem) -> None:
+    """Tests the same with all defaults, where small nodes are enumerated."""
+    result = solve(problem.matrix, problem.sparsity, problem.n, method=method, gap=0.0)
+    check_feasible(problem, result)
+    check_stages(problem, result)
+
+
+@some
+@given(problem=problems(), first=st.integers(1, 4), more=st.integers(0, 2))
+def test_priced_out_features(problem: Problem, first: int, more: int) -> None:
+    """Tests the same where the strong bound prices features out, as it does with hundreds."""
+    with mock.patch.multiple(strong, FIRST_ACTIVE=first, LARGEST_ACTIVE=first + more):
+        result = solve_exactly(problem, "branch-and-bound")
     check_feasible(problem, result)
     check_stages(problem, result)
 

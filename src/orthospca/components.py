@@ -118,7 +118,7 @@ def solve(
         for limit in problem.sparsity:
             refuse_if_too_many(problem.n_features, limit)
     watch = Watch(time_limit, node_limit, callback)
-    with single_threaded_blas():
+    with watch.listening(), single_threaded_blas():
         if method == "deflation":
             return _solve_by_deflation(problem, tolerance, watch, n_jobs)
         return _solve_stages(problem, method, tolerance, watch, n_jobs)
@@ -170,7 +170,7 @@ def _solve_stages(
             )
         )
         previous = np.column_stack([previous, vector])
-        if outcome.status is Status.INTERRUPTED:
+        if watch.interrupted:
             break
     return _result(problem, method, found, exhausted, watch)
 
@@ -200,7 +200,7 @@ def _solve_by_deflation(
                 deflated_variance=outcome.best.value,
             )
         )
-        if outcome.status is Status.INTERRUPTED:
+        if watch.interrupted:
             break
         adjusted = _deflate(adjusted, x)
     return _result(problem, "deflation", found, False, watch)

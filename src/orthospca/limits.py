@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 from orthospca.result import Progress, Status
 
@@ -83,3 +87,28 @@ class Watch:
         self.history.append(entry)
         if self._callback is not None and self._callback(entry):
             self.interrupted = True
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Let Ctrl-C end the search at its next step instead of tearing a computation apart.
+
+        A second Ctrl-C raises ``KeyboardInterrupt`` as usual.  Handlers that the program has set up
+        itself are left alone, and so are threads other than the main one.
+        """
+        ours = (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        )
+        if not ours:
+            yield
+            return
+
+        def note(number: int, frame: FrameType | None) -> None:
+            self.interrupted = True
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        signal.signal(signal.SIGINT, note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)

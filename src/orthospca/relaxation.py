@@ -31,13 +31,14 @@ _ROW_WEIGHT = 0.3
 _CAP_WEIGHT = 0.3
 # The last iteration of a cycle eigendecomposes exactly and evaluates the dual bound; the others
 # update the last eigendecompositions to first order, except at the start, where everything moves
-# too fast for that, and for small matrices, where it would not pay.
+# too fast for that.
 _CYCLE = 6
 _EXACT_COLD_START = 8
 _EXACT_WARM_START = 2
-_EXACT_BELOW = 36
-# Later changes of the penalty set off oscillations that cost more than they gain.
-_BALANCE_UNTIL = 100
+# Iterations of a cold start after which the penalty is balanced: more often would set off
+# oscillations.  Warm starts keep theirs, because their first residuals mislead and a bad penalty
+# would be handed down a whole branch of a search.
+_BALANCE_AT = (12, 24, 48, 96, 192)
 # Cycles before a run may be given up as stalled above its target.
 _PATIENCE_COLD = 6
 _PATIENCE_WARM = 4
@@ -546,14 +547,13 @@ def solve_relaxation(
     patience = _PATIENCE_COLD if state is None else _PATIENCE_WARM
     history: list[float] = []
     iteration = 0
-    # With every variable allowed in the support the eigenvalue bound is the optimum.
+    # Where every variable may be in the support the eigenvalue bound is the optimum.
     converged = bound <= target or sparsity == n
     while not converged and iteration < max_iterations:
         iteration += 1
         cycle_ends = iteration % _CYCLE == 0
         measure = cycle_ends or iteration in (exact_start, max_iterations)
-        exact = measure or iteration <= exact_start or n < _EXACT_BELOW
-        splitting.step(exact=exact, measure=measure)
+        splitting.step(exact=measure or iteration <= exact_start, measure=measure)
         if not measure:
             continue
         multipliers = splitting.multipliers()
@@ -567,7 +567,7 @@ def solve_relaxation(
             history.append(bound)
             stalled = len(history) >= patience and _out_of_reach(history, target)
             converged = converged or stalled or splitting.has_converged()
-            if iteration % (2 * _CYCLE) == 0 and iteration <= _BALANCE_UNTIL:
+            if state is None and iteration in _BALANCE_AT:
                 splitting.balance()
     if iteration == 0:
         splitting.step(exact=True, measure=False)

@@ -10,7 +10,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from orthospca.enumeration import count_supports, enumerate_supports
 from orthospca.heuristics import best_of
 from orthospca.limits import Watch
-from orthospca.nodes import Bound, Closed, Node, NodeBound, Reason
+from orthospca.nodes import Bound, Closed, Node, Reason
 from orthospca.problem import Subproblem
 from orthospca.result import Status
 from orthospca.support import Candidate, best_on_support, no_feasible_vector, upper_on_support
@@ -37,14 +37,18 @@ class Tolerance:
     gap: float = 1e-4
 
     def cutoff(self, lower: float) -> float:
-        """Nodes with a bound up to this one need not be explored."""
+        """Nodes with a bound up to this one need not be explored.
+
+        A little less than the tolerance allows, so that the reported gap keeps it in spite of
+        rounding.
+        """
         if lower == -math.inf:
             return -math.inf
-        return lower + max(self.eps, self.gap * abs(lower))
+        return lower + 0.999999 * max(self.eps, self.gap * abs(lower))
 
     def met(self, lower: float, upper: float, scale: float) -> bool:
         """Whether the gap is closed, within the tolerance or floating-point resolution."""
-        return upper <= max(self.cutoff(lower), lower + RESOLUTION * scale)
+        return upper - lower <= max(self.eps, self.gap * abs(lower), RESOLUTION * scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,13 +212,9 @@ class BranchAndBound:
 
     def _evaluate(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
         problem = self.problem
-        if len(node.allowed) <= problem.sparsity or len(node.included) >= problem.sparsity:
-            return self._solve_support(node)
-        if no_feasible_vector(problem, node.allowed):
-            return self._closed(node, -math.inf, Reason.INFEASIBLE)
-        count = count_supports(len(node.included), len(node.allowed), problem.sparsity)
-        if count <= self.enumerate_below:
-            return self._enumerate(node, incumbent, cutoff)
+        finished = self._finish(node, incumbent, cutoff)
+        if finished is not None:
+            return finished
         bound = self.bound(node, cutoff, self.watch)
         upper = min(bound.upper, node.upper)
         best = None
@@ -224,11 +224,35 @@ class BranchAndBound:
                 cutoff = max(cutoff, self.tolerance.cutoff(best.value))
         if upper <= cutoff or upper == -math.inf:
             return self._closed(node, upper, bound.reason, best, bound.proof)
-        return self._open(bound, upper, best)
+        tightened = Node(bound.included, bound.allowed, upper, bound.branch, bound.payload)
+        return self._after_fixing(tightened, bound.fixed_upper, incumbent, best, cutoff)
 
-    def _open(self, bound: NodeBound, upper: float, best: Candidate | None) -> _Evaluation:
-        node = Node(bound.included, bound.allowed, upper, bound.branch, bound.payload)
-        return _Evaluation(upper, best, open=node, fixed_upper=bound.fixed_upper)
+    def _after_fixing(
+        self,
+        node: Node,
+        fixed_upper: float,
+        incumbent: Candidate | None,
+        best: Candidate | None,
+        cutoff: float,
+    ) -> _Evaluation:
+        """Open a node whose bound did not close it, or finish it at once if fixing left little."""
+        better = max((c for c in (incumbent, best) if c), key=lambda c: c.value, default=None)
+        finished = self._finish(node, better, cutoff)
+        if finished is None:
+            return _Evaluation(node.upper, better, open=node, fixed_upper=fixed_upper)
+        return replace(finished, fixed_upper=fixed_upper)
+
+    def _finish(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation | None:
+        """Solve a node that is small enough to need no bound; None if it is not."""
+        problem = self.problem
+        if len(node.allowed) <= problem.sparsity or len(node.included) >= problem.sparsity:
+            return self._solve_support(node, incumbent)
+        if no_feasible_vector(problem, node.allowed):
+            return self._closed(node, -math.inf, Reason.INFEASIBLE)
+        count = count_supports(len(node.included), len(node.allowed), problem.sparsity)
+        if count <= self.enumerate_below:
+            return self._enumerate(node, incumbent, cutoff)
+        return None
 
     def _closed(
         self,
@@ -240,10 +264,12 @@ class BranchAndBound:
     ) -> _Evaluation:
         return _Evaluation(upper, best, Closed(node.included, node.allowed, upper, reason, proof))
 
-    def _solve_support(self, node: Node) -> _Evaluation:
+    def _solve_support(self, node: Node, incumbent: Candidate | None) -> _Evaluation:
         whole = len(node.allowed) <= self.problem.sparsity
         support = node.allowed if whole else node.included
         best = best_on_support(self.problem, support)
+        if incumbent is not None and (best is None or best.value < incumbent.value):
+            best = incumbent
         upper = min(node.upper, upper_on_support(self.problem, support))
         return self._closed(node, upper, Reason.SUPPORT, best)
 

@@ -2,7 +2,8 @@
 
 A cascade, cheap steps first: Frobenius fixing; the parent's proof restricted to the node; a run of
 the first-order method, warm-started, that stops as soon as it prunes or cannot.  Each proof also
-fixes indices by reduced costs.
+fixes indices by reduced costs.  Where a node has too many variables for the relaxation, it is
+solved on an active set and the others are priced out (``pricing``).
 """
 
 from __future__ import annotations
@@ -17,23 +18,55 @@ from orthospca.dual import Fixing, Proof, eigenpart, fix_by_costs, make_proof
 from orthospca.heuristics import round_to_support
 from orthospca.limits import Watch
 from orthospca.nodes import Node, NodeBound, Reason
+from orthospca.pricing import Lump, make_lump, pattern_of
 from orthospca.problem import Subproblem
 from orthospca.relaxation import Relaxation, State, solve_relaxation
 from orthospca.screening import fix_by_frobenius
 from orthospca.support import complement_basis
 
+#: Nodes with more variables than this keep the rest in a lump.
+LARGEST_ACTIVE = 130
+#: Size of the first active set of a node with more variables.
+FIRST_ACTIVE = 90
+#: Rounds of growth of the active set in one node, and variables taken in at once.
+GROWTH_ROUNDS = 8
+GROWTH = 30
+
 
 @dataclass(frozen=True, eq=False)
 class Inheritance:
-    """What a node hands to its children: a proof and a warm start, on their indices."""
+    """What a node hands to its children.
+
+    Attributes
+    ----------
+    proof : Proof
+        On the active indices that are left.
+    lump : Lump or None
+        The variables priced out.
+    state : State
+        A warm start, on ``indices``.
+    indices : integer array
+    """
 
     proof: Proof
+    lump: Lump | None
     state: State
     indices: IntArray
 
 
 class StrongBound:
-    """Upper bounds from the multipliers of the convex relaxation."""
+    """Upper bounds from the multipliers of the convex relaxation.
+
+    Parameters
+    ----------
+    problem : Subproblem
+    scale : float
+        What Q is divided by in the relaxation: the incumbent's value.
+    shift : float
+        The μ of the Frobenius bound.
+    max_iterations : int
+        Of the first-order method, in one node.
+    """
 
     def __init__(
         self, problem: Subproblem, scale: float, shift: float = 0.0, max_iterations: int = 120
@@ -45,49 +78,64 @@ class StrongBound:
 
     def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
         """Bound a node."""
-        work = _Work(self.problem, node, cutoff, self.shift)
-        if work.fix_by_frobenius():
-            return work.closed(Reason.FROBENIUS)
+        work = _Work(self.problem, node, cutoff)
         inherited: Inheritance | None = node.payload
+        cheap = inherited is None or len(node.allowed) <= LARGEST_ACTIVE
+        if cheap and work.fix_by_frobenius(self.shift):
+            return work.closed(Reason.FROBENIUS)
         if inherited is not None:
-            work.apply(inherited.proof)
+            work.inherit(inherited)
             if work.upper <= cutoff:
                 return work.closed(Reason.MULTIPLIERS)
-            if work.determined:
-                return work.open_without_relaxation(inherited)
-        relaxation = self._relax(work, inherited, watch)
-        work.take(relaxation)
+        else:
+            work.choose_active()
+        if work.determined:
+            return work.outcome(None)
+        relaxation = None
+        for _ in range(GROWTH_ROUNDS):
+            relaxation = self._relax(work, watch)
+            work.take(relaxation)
+            if work.upper <= cutoff or work.determined or watch.out_of_time() or not work.grow():
+                break
         return work.outcome(relaxation)
 
-    def _relax(self, work: _Work, inherited: Inheritance | None, watch: Watch) -> Relaxation:
-        problem, allowed = self.problem, work.allowed
-        state = None
-        if inherited is not None:
-            state = inherited.state.restrict(np.searchsorted(inherited.indices, allowed))
+    def _relax(self, work: _Work, watch: Watch) -> Relaxation:
+        problem, active = self.problem, work.active
         return solve_relaxation(
-            problem.covariance[np.ix_(allowed, allowed)],
-            min(problem.sparsity, len(allowed)),
+            problem.covariance[np.ix_(active, active)],
+            min(problem.sparsity, len(active)),
             scale=self.scale,
-            included=np.searchsorted(allowed, work.included),
-            basis=complement_basis(problem.touching(allowed)),
+            included=np.searchsorted(active, work.included),
+            basis=complement_basis(problem.touching(active)),
             target=work.cutoff,
-            state=state,
+            state=work.warm_start(),
             max_iterations=self.max_iterations,
             should_stop=watch.out_of_time,
         )
 
 
 class _Work:
-    """A node while it is being bounded: it shrinks as indices are fixed."""
+    """A node while it is being bounded: it shrinks as indices are fixed.
 
-    def __init__(self, problem: Subproblem, node: Node, cutoff: float, shift: float) -> None:
+    ``allowed`` is the union of ``active``, on which the relaxation is solved, and ``waiting``.
+    """
+
+    def __init__(self, problem: Subproblem, node: Node, cutoff: float) -> None:
         self.problem = problem
-        self.shift = shift
         self.cutoff = cutoff
         self.included, self.allowed = node.included, node.allowed
+        self.active = self.allowed
         self.upper = node.upper
         self.removed_upper = -math.inf
         self.proof: Proof | None = None
+        self.proof_upper = math.inf
+        self.lump: Lump | None = None
+        self.state: State | None = None
+        self.state_indices = self.allowed
+
+    @property
+    def waiting(self) -> IntArray:
+        return np.setdiff1d(self.allowed, self.active, assume_unique=True)
 
     @property
     def determined(self) -> bool:
@@ -95,27 +143,90 @@ class _Work:
         p = self.problem.sparsity
         return len(self.allowed) <= p or len(self.included) >= p
 
-    def fix_by_frobenius(self) -> bool:
+    def fix_by_frobenius(self, shift: float) -> bool:
         """Drop what the norm rules out; True if nothing is left."""
-        fixed = fix_by_frobenius(self.problem, self.included, self.allowed, self.cutoff, self.shift)
+        fixed = fix_by_frobenius(self.problem, self.included, self.allowed, self.cutoff, shift)
         self.removed_upper = max(self.removed_upper, fixed.removed_upper)
         if len(fixed.allowed) == 0:
             self.upper = min(self.upper, fixed.removed_upper)
             return True
-        self.allowed = fixed.allowed
+        self.allowed = self.active = fixed.allowed
         return False
+
+    def choose_active(self) -> None:
+        """Take the most promising variables and all that previous components use."""
+        if len(self.allowed) <= LARGEST_ACTIVE:
+            return
+        Q = self.problem.projected[np.ix_(self.allowed, self.allowed)]
+        squares = np.sort(Q * Q, axis=1)[:, ::-1][:, : self.problem.sparsity].sum(axis=1)
+        squares[np.isin(self.allowed, self.included)] = math.inf
+        if self.problem.constrained:
+            squares[np.abs(self.problem.previous[self.allowed]).max(axis=1) > 0] = math.inf
+        count = max(FIRST_ACTIVE, int(np.count_nonzero(np.isinf(squares))))
+        self.active = np.sort(self.allowed[np.argsort(-squares, kind="stable")[:count]])
+
+    def inherit(self, inherited: Inheritance) -> None:
+        """Apply the parent's proof."""
+        self.state, self.state_indices = inherited.state, inherited.indices
+        self.lump = inherited.lump
+        if self.lump is not None:
+            self.active = np.setdiff1d(self.allowed, self.lump.indices, assume_unique=True)
+        self.apply(inherited.proof)
+        if self.lump is not None and len(self.allowed) <= LARGEST_ACTIVE:
+            self._enlarge(self.allowed)
+
+    def warm_start(self) -> State | None:
+        """Return the state moved to the active indices, old ones dropped and new ones added."""
+        if self.state is None:
+            return None
+        kept = np.intersect1d(self.state_indices, self.active, assume_unique=True)
+        state = self.state.restrict(np.searchsorted(self.state_indices, kept))
+        if len(kept) == len(self.active):
+            return state
+        return state.expand(np.searchsorted(self.active, kept), len(self.active))
+
+    def take(self, relaxation: Relaxation) -> None:
+        """Use the multipliers of a relaxation on the active indices."""
+        self.state, self.state_indices = relaxation.state, self.active
+        Q, waiting = self.problem.covariance, self.waiting
+        matrix = Q[np.ix_(self.active, self.active)]
+        pattern = pattern_of(Q, self.active, waiting) if len(waiting) else None
+        proof = make_proof(matrix, self.active, relaxation.multipliers, pattern)
+        if proof is None:
+            self.proof = None
+            return
+        if len(waiting) == 0:
+            self.lump = None
+        elif self.lump is None or len(self.lump.indices) != len(waiting):
+            eigenvalue = eigenpart(self.problem, proof).upper
+            self.lump = make_lump(Q, waiting, proof, eigenvalue, self._last_price(proof))
+        self.apply(proof)
+
+    def _last_price(self, proof: Proof) -> float:
+        """Price of the cheapest variable in the dearest support."""
+        free = np.sort(proof.costs[~np.isin(self.active, self.included)])[::-1]
+        room = self.problem.sparsity - len(self.included)
+        return float(free[min(room, len(free)) - 1]) if len(free) else 0.0
 
     def apply(self, proof: Proof) -> None:
         """Bound the node by a proof and fix by its costs, until nothing more is fixed."""
         for _ in range(4):
-            proof = proof.restrict(self.allowed)
-            self.proof = proof
-            part = eigenpart(self.problem, proof)
+            proof = proof.restrict(self.active)
+            eigenvalue = eigenpart(self.problem, proof).upper
+            costs = np.empty(len(self.allowed))
+            costs[np.searchsorted(self.allowed, self.active)] = proof.costs
+            if self.lump is not None:
+                self.lump = self.lump.restrict(self.waiting)
+                prices = self.lump.prices(self.problem.covariance, proof, eigenvalue)
+                costs[np.searchsorted(self.allowed, self.lump.indices)] = prices
             inside = np.isin(self.allowed, self.included)
-            fixing = fix_by_costs(
-                part.upper, proof.costs, inside, self.problem.sparsity, self.cutoff
-            )
+            size = self.problem.sparsity
+            fixing = fix_by_costs(eigenvalue, costs, inside, size, self.cutoff)
+            self.costs = costs
             self.upper = min(self.upper, fixing.upper)
+            # An interrupted or unlucky run may end above the inherited proof: keep the better one.
+            if self.proof is None or fixing.upper <= self.proof_upper:
+                self.proof, self.proof_upper = proof, fixing.upper
             if self.upper <= self.cutoff or not self._fix(fixing):
                 return
 
@@ -123,57 +234,84 @@ class _Work:
         if not (fixing.out.any() or fixing.into.any()):
             return False
         self.removed_upper = max(self.removed_upper, fixing.removed_upper)
-        if fixing.into.any():
-            self.included = np.union1d(self.included, self.allowed[fixing.into])
+        # A variable outside the active set cannot be included: the proof does not speak of it.
+        into = np.intersect1d(self.allowed[fixing.into], self.active, assume_unique=True)
+        self.included = np.union1d(self.included, into)
+        gone = self.allowed[fixing.out]
         self.allowed = self.allowed[~fixing.out]
+        self.active = np.setdiff1d(self.active, gone, assume_unique=True)
         return not self.determined
 
-    def take(self, relaxation: Relaxation) -> None:
-        """Use the multipliers of a relaxation that was solved on the allowed indices."""
-        matrix = self.problem.covariance[np.ix_(self.allowed, self.allowed)]
-        proof = make_proof(matrix, self.allowed, relaxation.multipliers)
-        self._solved_on = self.allowed
-        if proof is not None:
-            self.apply(proof)
+    def grow(self) -> bool:
+        """Take into the active set what holds the bound up, or everything if little is left.
+
+        Returns
+        -------
+        bool
+            Whether the active set grew, so that another relaxation is worth while.
+        """
+        waiting = self.waiting
+        if len(waiting) == 0 or self.proof is None:
+            return False
+        if len(self.allowed) <= LARGEST_ACTIVE:
+            self._enlarge(self.allowed)
+            return True
+        prices = self.costs[np.searchsorted(self.allowed, waiting)]
+        dear = prices > self._last_price(self.proof.restrict(self.active))
+        if not dear.any():
+            return False
+        order = np.argsort(-prices, kind="stable")[: min(int(np.count_nonzero(dear)), GROWTH)]
+        self._enlarge(np.union1d(self.active, waiting[order]))
+        return True
+
+    def _enlarge(self, active: IntArray) -> None:
+        """Change the active set; proofs that do not speak of it are of no more use."""
+        self.active = active
+        if len(active) == len(self.allowed):
+            self.lump = None
+        elif self.lump is not None:
+            self.lump = self.lump.restrict(self.waiting)
+        if self.proof is not None and len(np.setdiff1d(active, self.proof.indices)):
+            self.proof, self.proof_upper = None, math.inf
 
     def closed(self, reason: Reason) -> NodeBound:
+        """Return the bound of a node that is closed."""
         return NodeBound(self.upper, reason, self.included, self.allowed, proof=self.proof)
 
-    def open_without_relaxation(self, inherited: Inheritance) -> NodeBound:
-        """Fixing left one support: the search will solve it when it takes the node up."""
+    def outcome(self, relaxation: Relaxation | None) -> NodeBound:
+        """Return the bound with what the search needs to go on."""
+        branch = -1
+        supports: tuple[IntArray, ...] = ()
+        payload: Inheritance | None = None
+        if relaxation is not None and len(self.active):
+            at = np.searchsorted(
+                self.state_indices, np.intersect1d(self.active, self.state_indices)
+            )
+            known = self.state_indices[at]
+            z, direction = relaxation.z[at], relaxation.direction[at]
+            if len(known) >= self.problem.sparsity:
+                supports = tuple(
+                    round_to_support(self.problem, guide, self.included, known)
+                    for guide in (z, direction)
+                )
+            branch = self._branching_index(known, z)
+            if self.proof is not None and self.state is not None:
+                proof = self.proof.restrict(np.intersect1d(self.proof.indices, self.active))
+                payload = Inheritance(proof, self.lump, self.state, self.state_indices)
         return NodeBound(
             self.upper,
             Reason.MULTIPLIERS,
             self.included,
             self.allowed,
-            fixed_upper=self.removed_upper,
-            payload=None,
-        )
-
-    def outcome(self, relaxation: Relaxation) -> NodeBound:
-        at = np.searchsorted(self._solved_on, self.allowed)
-        z, direction = relaxation.z[at], relaxation.direction[at]
-        supports = tuple(
-            round_to_support(self.problem, guide, self.included, self.allowed)
-            for guide in (z, direction)
-        )
-        payload = None
-        if self.proof is not None:
-            payload = Inheritance(self.proof, relaxation.state, self._solved_on)
-        return NodeBound(
-            self.upper,
-            Reason.MULTIPLIERS,
-            self.included,
-            self.allowed,
-            branch=self._branching_index(z),
+            branch=branch,
             supports=supports,
             fixed_upper=self.removed_upper,
             payload=payload,
             proof=self.proof,
         )
 
-    def _branching_index(self, z: Array) -> int:
+    def _branching_index(self, known: IntArray, z: Array) -> int:
         """Return the free index whose z is closest to one half."""
         distance = np.abs(z - 0.5)
-        distance[np.isin(self.allowed, self.included)] = math.inf
-        return int(self.allowed[np.argmin(distance)])
+        distance[np.isin(known, self.included)] = math.inf
+        return int(known[np.argmin(distance)])
