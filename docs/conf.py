@@ -24,3 +24,6 @@ napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = f"orthospca {release}"
+
+# Names that end in an underscore, as scikit-learn's fitted attributes do, are shown as they are.
+strip_signature_backslash = True

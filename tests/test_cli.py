@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import signal
 import subprocess
 import sys
@@ -14,11 +15,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from orthospca import Result, datasets
+from orthospca import Result, _commands, datasets
 from orthospca._display import ProgressDisplay
 from orthospca.cli import app
 from orthospca.result import Progress
-from orthospca.tables import TableError, read_table
 
 RUN = [sys.executable, "-c", "from orthospca.cli import main; main()"]
 
@@ -37,6 +37,12 @@ def write_matrix(path: Path, matrix: np.ndarray) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
+    """Commands write to the folder they are called in."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def pitprops(tmp_path) -> Path:
     """Pitprops as a person keeps it: a table with names at the top and at the left."""
@@ -50,7 +56,7 @@ def pitprops(tmp_path) -> Path:
 
 
 def test_fit_writes_what_it_shows(pitprops, tmp_path):
-    """Tests a whole run: table, loadings.csv, result.json, exit code."""
+    """Tests a whole run: table, loadings.csv, result.json, report.html, exit code."""
     ended = run("fit", pitprops, "--precomputed", "-k", 2, "-p", 3, "-o", tmp_path / "out")
     assert ended.exit_code == 0, ended.output
     assert "2.47533" in ended.output and "topdiam" in ended.output
@@ -63,6 +69,74 @@ def test_fit_writes_what_it_shows(pitprops, tmp_path):
     assert [row[0] for row in rows] == list(result.feature_names)
     loadings = np.array([[float(cell) for cell in row[1:]] for row in rows])
     np.testing.assert_array_equal(loadings, result.components.T)
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "topdiam" in report and "2.47533" in report
+
+
+def test_where_results_go(pitprops, tmp_path):
+    """Tests that without -o the folder is named after the file, and the last line says so."""
+    ended = run("fit", pitprops, "--precomputed", "-k", 1, "-p", 2)
+    assert ended.exit_code == 0, ended.output
+    folder = tmp_path / "orthospca-out" / "pitprops"
+    assert {file.name for file in folder.iterdir()} == {
+        "loadings.csv", "result.json", "report.html"
+    }  # fmt: skip
+    assert str(Path("orthospca-out/pitprops/report.html")) in ended.stderr.splitlines()[-1]
+
+
+def test_json(pitprops, tmp_path):
+    """Tests that --json prints the result, only that, and writes no file unless told to."""
+    ended = run("fit", pitprops, "--precomputed", "-k", 2, "-p", 3, "--json")
+    assert ended.exit_code == 0, ended.output
+    printed = write(tmp_path / "printed.json", ended.stdout)
+    result = Result.load(printed)
+    assert result.n_components == 2 and result.feature_names[0] == "topdiam"
+    assert not (tmp_path / "orthospca-out").exists()
+    ended = run("fit", pitprops, "--precomputed", "-k", 1, "-p", 3, "--json", "-o", tmp_path / "o")
+    assert json.loads(ended.stdout)["status"] == "OPTIMAL"
+    assert (tmp_path / "o" / "report.html").exists()
+    ended = run("fit", tmp_path / "nowhere.csv", "--json")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+
+
+def test_path(pitprops, tmp_path):
+    """Tests that a path shows and writes variance and gap by sparsity."""
+    ended = run("path", pitprops, "--precomputed", "-p", "1:5,8", "-o", tmp_path / "out")
+    assert ended.exit_code == 0, ended.output
+    assert "6 sparsities; all certified" in ended.stdout and "3.40615" in ended.stdout
+    with open(tmp_path / "out" / "path.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["sparsity"]) for row in rows] == [1, 2, 3, 4, 5, 8]
+    assert float(rows[4]["variance"]) == pytest.approx(3.406154946789761, rel=1e-4)
+    assert (tmp_path / "out" / "path.json").exists()
+    pytest.importorskip("matplotlib")
+    assert (tmp_path / "out" / "path.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_path_json_and_limits(pitprops, tmp_path):
+    """Tests --json of a path, its bad arguments, and exit code 3 if a gap is open."""
+    ended = run("path", pitprops, "--precomputed", "-p", "2,4", "-k", 2, "--json")
+    content = json.loads(ended.stdout)
+    assert ended.exit_code == 0 and content["sparsities"] == [2, 4]
+    assert np.shape(content["variances"]) == (2, 2)
+    for arguments, message in ((["-p", "ten"], "sparsities must be"), (["-p", 14], "at most 13")):
+        ended = run("path", pitprops, "--precomputed", *arguments)
+        assert (ended.exit_code, message in ended.output) == (2, True), ended.output
+    noise = noise_matrix(tmp_path / "noise.csv")
+    ended = run("path", noise, "--precomputed", "-p", "12", "--gap", 0, "--node-limit", 3)
+    assert ended.exit_code == 3 and "what is left to prove" in ended.stdout
+
+
+def test_faults_of_the_program_are_not_the_users(pitprops, monkeypatch):
+    """Tests that a ValueError from the numerics is shown as what it is, not as bad input."""
+
+    def broken(*arguments, **settings):
+        raise ValueError("array must not contain infs or NaNs")
+
+    monkeypatch.setattr(_commands, "solve", broken)
+    ended = run("fit", pitprops, "--precomputed", "-k", 1, "-p", 2)
+    assert ended.exit_code == 1 and isinstance(ended.exception, ValueError)
+    assert "orthospca: array" not in ended.output
 
 
 def test_covariance_and_correlation(tmp_path):
@@ -169,6 +243,7 @@ BAD_FILES = {
     "one row": ("a,b\n1,2\n", "one row of numbers"),
     "zero bytes": (b"\x00\x01\x02,\x00\n", "not a text file"),
     "binary": (bytes(range(128, 256)), "not a text file in UTF-8"),
+    "carriage returns only in a gap": ("a,b\r1,2\r,4\r", "missing value in row 2"),
     "broken quotes": ('a,b\n1,"2\n3,4\n', "line 2"),
 }
 
@@ -205,6 +280,12 @@ def test_bad_arguments(pitprops, tmp_path):
         (["-p", "3,3,3"], "one for each of the 2 components"),
         (["-k", 14, "-p", 3], "n_components must be at most 13"),
         (["--gap", -1], "gap must be finite and not negative"),
+        (["--gap", "nan"], "gap must be finite"),
+        (["--time-limit", -1], "time_limit must be finite and not negative"),
+        (["--node-limit", 0], "node_limit must be at least 1"),
+        (["--n-jobs", 0], "n_jobs must not be 0"),
+        (["--threshold", "some"], "threshold must be a number"),
+        (["--threshold", 0.5], "threshold must be 0 in this release"),
         (["--correlation"], "exclude each other"),
         (["--method", "magic"], "magic"),
     ):
@@ -215,7 +296,7 @@ def test_bad_arguments(pitprops, tmp_path):
     ended = run("fit", tmp_path)
     assert ended.exit_code == 2 and "is a directory" in ended.output
     ended = run("fit", pitprops, "--precomputed", "-o", pitprops)
-    assert ended.exit_code == 2 and "exists" in ended.output.lower()
+    assert ended.exit_code == 2 and "cannot be written: file exists" in ended.output
 
 
 def test_constant_column(tmp_path):
@@ -226,49 +307,11 @@ def test_constant_column(tmp_path):
     assert ended.exit_code == 2 and "column 'b' is constant" in ended.output
 
 
-@pytest.mark.parametrize(
-    ("text", "columns"),
-    [
-        ("a,b\n1,2\n3,4\n", ("a", "b")),
-        ("1,2\n3,4\n", ("x0", "x1")),
-        ("a\tb\n1\t2\n3\t4\n", ("a", "b")),
-        ("a;b\r\n1;2\r\n3;4\r\n", ("a", "b")),
-        ('"a, inch";"b"\n1;2\n3;4\n', ("a, inch", "b")),
-        ("\ufeffa,b\n1,2\n3,4\n", ("a", "b")),
-        ("# note\na, b\n 1 , 2\n\n3,4e0\n", ("a", "b")),
-        (",a,b\n0,1,2\n1,3,4\n", ("a", "b")),
-        ("a,b\nr1,1,2\nr2,3,4\n", ("a", "b")),
-        ("id,a,b\nr1,1,2\nr2,3,4\n", ("a", "b")),
-        ("r1,1,2\nr2,3,4\n", ("x1", "x2")),
-        ("a,b,kind\n1,2,red\n3,4,\n", ("a", "b")),
-    ],
-)
-def test_forms_of_tables(tmp_path, text, columns):
-    """Tests separators, headers, row labels and columns of labels."""
-    table = read_table(write(tmp_path / "x.csv", text))
-    assert table.columns == columns
-    np.testing.assert_array_equal(table.values, [[1.0, 2.0], [3.0, 4.0]])
-
-
-def test_reference_files(data_folder):
-    """Tests that reference files are read as they are meant."""
-    table = read_table(data_folder / "mtcars.csv")
-    assert table.values.shape == (32, 11) and table.labels == ("model",)
-    published = read_table(data_folder / "mtcars_corr_11.csv").square()
-    np.testing.assert_allclose(table.correlation(), published, atol=1e-12)
-
-
-def test_a_table_error_is_a_value_error(tmp_path):
-    """Tests that library users can catch what is wrong with a file as a ValueError."""
-    with pytest.raises(ValueError, match="is empty") as caught:
-        read_table(write(tmp_path / "x.csv", ""))
-    assert isinstance(caught.value, TableError)
-
-
 def test_progress_becomes_plain_lines(capsys):
     """Tests that without a terminal, progress is one line at the start and at each stage's end."""
-    with ProgressDisplay(Console(stderr=True, width=40), 2) as progress:
-        for elapsed, (stage, nodes, lower, upper) in enumerate(
+    now = 0.0
+    with ProgressDisplay(Console(stderr=True, width=40), 2, lambda: now) as progress:
+        for now, (stage, nodes, lower, upper) in enumerate(  # noqa: B007
             (
                 (0, 0, -np.inf, 4.0),
                 (0, 9, 1.0, 2.0),
@@ -277,14 +320,25 @@ def test_progress_becomes_plain_lines(capsys):
                 (1, 4, 1.0, 1.0),
             )
         ):
-            progress(Progress(stage, nodes, 1, lower, upper, float(elapsed)))
+            progress(Progress(stage, nodes, 1, lower, upper, 0.0))
     lines = capsys.readouterr().err.splitlines()
     assert [line.split("  ")[:2] for line in lines] == [
         ["component 1/2", "nodes 0"],
         ["component 1/2", "nodes 20"],
         ["component 2/2", "nodes 4"],
     ]
-    assert "lower none" in lines[0] and "gap open" in lines[0]
+    assert "lower none" in lines[0] and "gap open" in lines[0] and lines[-1].endswith("4.0 s")
+
+
+def test_progress_of_a_path(capsys):
+    """Tests that progress of a path names the sparsity, and that long searches are heard of."""
+    now = 0.0
+    with ProgressDisplay(Console(stderr=True), 1, lambda: now) as progress:
+        for now, sparsity, nodes in ((0.0, 5, 1), (1.0, 5, 2), (7.0, 5, 3), (8.0, 4, 1)):  # noqa: B007
+            progress.at_sparsity(sparsity, Progress(0, nodes, 1, 1.0, 2.0, 0.0))
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split("  ")[0] for line in lines] == [f"sparsity {p}" for p in (5, 5, 4)]
+    assert "nodes 3" in lines[1] and lines[1].endswith("7.0 s")
 
 
 def test_progress_on_a_terminal(capsys):
@@ -296,10 +350,14 @@ def test_progress_on_a_terminal(capsys):
     assert "\x1b[" in shown and shown.count("\n") <= 2
 
 
-def test_demo():
-    """Tests that the demonstration solves both examples."""
+def test_demo(tmp_path):
+    """Tests that the demonstration solves both examples and ends with the path of a report."""
     ended = run("demo")
     assert ended.exit_code == 0, ended.output
+    *_, last = ended.stdout.splitlines()
+    assert last == f"report: {Path('orthospca-out/demo/report.html')}"
+    report = (tmp_path / "orthospca-out" / "demo" / "report.html").read_text(encoding="utf-8")
+    assert "Pitprops" in report and "Breast cancer" in report
     assert ended.output.count("each is certified within the tolerance") == 2
     assert "3.40615" in ended.output
 
@@ -310,7 +368,11 @@ def test_version_and_help():
 
     assert run("--version").output.strip() == f"orthospca {version('orthospca')}"
     ended = run("--help")
-    assert ended.exit_code == 0 and "fit" in ended.output and "demo" in ended.output
+    assert ended.exit_code == 0 and "Exit codes: 0" in ended.output
+    for command in ("fit", "path", "demo", "paper"):
+        assert command in ended.output
+        helped = run(command, "--help")
+        assert helped.exit_code == 0 and "For example" in helped.output
 
 
 def test_help_imports_nothing_numerical():

@@ -155,12 +155,52 @@ def test_limits_that_do_not_bite() -> None:
     assert limited.components.tobytes() == free.components.tobytes()
 
 
+@pytest.mark.parametrize("gap", [0.0, 1e-12, 1e-4])
+@pytest.mark.parametrize("method", METHODS)
+def test_no_limit_is_blamed_without_a_limit(method: str, gap: float) -> None:
+    """Tests that a gap that rounding cannot close is not blamed on a limit that was not set.
+
+    In the fifth stage the components before it are nearly dependent on some supports, so that a
+    proved bound stays further from the optimum than usual.
+    """
+    matrix = np.array(
+        [
+            [-1, -2, -2, -2, 2, -2, 1, 1],
+            [-2, 2, 0, -1, 2, 1, -1, 1],
+            [-2, 0, -2, 1, 2, -1, -2, -1],
+            [-2, -1, 1, -1, 1, 1, -1, 1],
+            [2, 2, 2, 1, 0, -1, 0, 0],
+            [-2, 1, -1, 1, -1, -2, 2, 2],
+            [1, -1, -2, -1, 0, 2, 2, -2],
+            [1, 1, -1, 1, 0, 2, -2, -2],
+        ]
+    )
+    result = solve(matrix, 5, 8, method=method, gap=gap)
+    assert set(result.statuses) == {Status.OPTIMAL}
+    assert result.status is Status.EXHAUSTED
+
+
 def solve_catching(*arguments, **options) -> Result:
     """Solve; a Ctrl-C that reaches the caller fails the test, and does not end the test run."""
     try:
         return solve(*arguments, **options)
     except KeyboardInterrupt:
         pytest.fail("KeyboardInterrupt reached the caller")
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-6, 1e-4])
+@pytest.mark.parametrize("method", SEARCHES)
+def test_zero_variances_end_at_once(method: str, gap: float) -> None:
+    """Tests that a stage whose optimum is 0 ends when its bound is 0 up to rounding.
+
+    No relative gap can close there, and a search that waits for it visits every support.
+    """
+    matrix = np.zeros((40, 40))
+    matrix[:8, :8] = noise(8)
+    result = solve(matrix, 8, 11, method=method, gap=gap, time_limit=10.0)
+    np.testing.assert_allclose(result.variances[8:], 0.0, atol=1e-15)
+    assert set(result.statuses) == {Status.OPTIMAL}
+    assert result.runtime < 10.0
 
 
 class Stopper:

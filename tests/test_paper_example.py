@@ -110,6 +110,23 @@ def test_the_first_vector_may_vanish_when_projected(method: str) -> None:
     assert np.abs(result.components @ result.components.T - np.eye(4)).max() <= 1e-12
 
 
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_a_block_can_be_used_up(method: str) -> None:
+    """Tests that the search leaves a block on which nothing is orthogonal to what it gave before.
+
+    The strong block of ten features gives ten components. After them every bound still points at
+    it, and on the weak features 1e-3·I + 1e-4·J has the value 1e-3 + 10·1e-4.
+    """
+    rows = np.random.default_rng(0).standard_normal((12, 10))
+    matrix = np.zeros((40, 40))
+    matrix[:10, :10] = rows.T @ rows
+    matrix[10:, 10:] = 1e-3 * np.eye(30) + 1e-4
+    expected = [*np.linalg.eigvalsh(matrix[:10, :10])[::-1], 2e-3, 2e-3, 2e-3]
+    result = solve(matrix, 10, 14, method=method, gap=1e-6, time_limit=60)
+    np.testing.assert_allclose(result.variances[:13], expected, rtol=1e-5)
+    assert result.status is Status.OPTIMAL
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_noise_does_not_end_the_sequence(method: str) -> None:
     """Tests that a loading that is only rounding noise is not kept.

@@ -117,7 +117,9 @@ def test_restrict_keeps_feasibility_and_validity(n):
     assert_feasible(child)
     block = Q[np.ix_(keep, keep)]
     # Rows of A get shorter, so the diagonal of M can only go down.
-    assert (child.matrix(block) <= result.multipliers.matrix(Q)[np.ix_(keep, keep)]).all()
+    nothing = np.zeros(n, dtype=bool)
+    whole = result.multipliers.matrix(Q, 3, nothing)[np.ix_(keep, keep)]
+    assert (child.matrix(block, 3, nothing[keep]) <= whole).all()
     bound = dual_bound(block, 3, child, basis=complement(np.ones(len(keep))))
     assert bound <= result.bound + 1e-10
     assert bound >= optimum(block, 3, (), np.ones(len(keep))) - 1e-10

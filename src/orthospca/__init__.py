@@ -12,17 +12,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from orthospca import datasets as datasets
     from orthospca.components import solve as solve
+    from orthospca.estimator import OrthogonalSparsePCA as OrthogonalSparsePCA
+    from orthospca.path import sparsity_path as sparsity_path
     from orthospca.result import Component as Component
     from orthospca.result import Result as Result
     from orthospca.result import Status as Status
 
-__all__ = ["Component", "Result", "Status", "datasets", "solve"]
+__all__ = [
+    "Component",
+    "OrthogonalSparsePCA",
+    "Result",
+    "Status",
+    "datasets",
+    "solve",
+    "sparsity_path",
+]
 
 _HOME = {
     "Component": "orthospca.result",
+    "OrthogonalSparsePCA": "orthospca.estimator",
     "Result": "orthospca.result",
     "Status": "orthospca.result",
     "solve": "orthospca.components",
+    "sparsity_path": "orthospca.path",
 }
 
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from types import TracebackType
+from typing import TYPE_CHECKING
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from orthospca._typing import Array
 from orthospca.result import Component, Progress, Result, Status, format_gap
+
+if TYPE_CHECKING:
+    from orthospca.path import SparsityPath
 
 #: Seconds between two lines of progress where the output is not a terminal.
 PLAIN_INTERVAL = 5.0
@@ -23,14 +31,29 @@ class ProgressDisplay:
     On a terminal it is one live line. Elsewhere it is a plain line at the start, at the end of
     each stage, and every few seconds in between. Use it as a context manager around the solve, and
     the object itself as its ``callback``.
+
+    Parameters
+    ----------
+    console : Console
+    n_components : int
+        How many components are sought.
+    clock : callable
+        Seconds since some moment.
     """
 
-    def __init__(self, console: Console, n_components: int) -> None:
+    def __init__(
+        self, console: Console, n_components: int, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self._console = console
         self._total = n_components
-        self._live = Live(console=console, transient=True) if console.is_terminal else None
-        self._last: Progress | None = None
-        self._printed = -PLAIN_INTERVAL
+        self._clock = clock
+        self._started = clock()
+        self._last: tuple[str, Progress] | None = None
+        self._shown: str = ""
+        self._shown_at = -math.inf
+        self._live: Live | None = None
+        if console.is_terminal:
+            self._live = Live(console=console, transient=True, get_renderable=self._live_line)
 
     def __enter__(self) -> ProgressDisplay:
         if self._live is not None:
@@ -45,30 +68,44 @@ class ProgressDisplay:
     ) -> None:
         if self._live is not None:
             self._live.stop()
-        elif self._last is not None and self._last.elapsed > self._printed:
-            self._print(self._last)
+        elif self._last is not None:
+            self._print(*self._last)
 
     def __call__(self, progress: Progress) -> None:
         """Show where the search stands."""
+        self._update("", progress)
+
+    def at_sparsity(self, sparsity: int, progress: Progress) -> None:
+        """Show where the search for one of several sparsities stands."""
+        self._update(f"sparsity {sparsity}  ", progress)
+
+    def _update(self, prefix: str, progress: Progress) -> None:
+        last, self._last = self._last, (prefix, progress)
         if self._live is not None:
-            self._live.update(Text(self._line(progress), overflow="ellipsis", no_wrap=True))
             return
-        if self._last is not None and self._last.stage != progress.stage:
-            self._print(self._last)
-        if progress.elapsed - self._printed >= PLAIN_INTERVAL:
-            self._print(progress)
-        self._last = progress
+        if last is not None and (last[0], last[1].stage) != (prefix, progress.stage):
+            self._print(*last)
+        if self._clock() - self._shown_at >= PLAIN_INTERVAL:
+            self._print(prefix, progress)
 
-    def _print(self, progress: Progress) -> None:
-        self._printed = progress.elapsed
-        self._console.print(self._line(progress), soft_wrap=True, highlight=False, markup=False)
+    def _print(self, prefix: str, progress: Progress) -> None:
+        line = self._line(prefix, progress)
+        if line != self._shown:
+            elapsed = f"  {self._clock() - self._started:.1f} s"
+            self._console.print(line + elapsed, soft_wrap=True, highlight=False, markup=False)
+            self._shown, self._shown_at = line, self._clock()
 
-    def _line(self, progress: Progress) -> str:
+    def _live_line(self) -> Text:
+        # Drawn several times a second, so that the clock goes on where the search has no news.
+        line = "" if self._last is None else self._line(*self._last)
+        elapsed = f"  {self._clock() - self._started:.1f} s"
+        return Text(line + elapsed, overflow="ellipsis", no_wrap=True)
+
+    def _line(self, prefix: str, progress: Progress) -> str:
         lower = f"{progress.lower:.6g}" if math.isfinite(progress.lower) else "none"
         return (
-            f"component {progress.stage + 1}/{self._total}  nodes {progress.nodes}  "
-            f"lower {lower}  upper {progress.upper:.6g}  "
-            f"gap {format_gap(progress.gap)}  {progress.elapsed:.1f} s"
+            f"{prefix}component {progress.stage + 1}/{self._total}  nodes {progress.nodes}  "
+            f"lower {lower}  upper {progress.upper:.6g}  gap {format_gap(progress.gap)}"
         )
 
 
@@ -107,9 +144,54 @@ def closing_sentence(result: Result) -> str:
         Status.EXHAUSTED: "each is certified, and it is proved that no further component exists",
         Status.TIME_LIMIT: "stopped by the time limit; the gaps above are what is left to prove",
         Status.NODE_LIMIT: "stopped by the node limit; the gaps above are what is left to prove",
+        Status.THRESHOLD: "the blocks are solved; the gaps above are what the threshold leaves open",
         Status.INTERRUPTED: "interrupted; the gaps above are what is left to prove",
     }[result.status]
     return f"{found}; {meaning} ({result.runtime:.2f} s)."
+
+
+def beside_pca(result: Result, eigenvalues: Array) -> str:
+    """What sparsity costs, against ordinary PCA, and what orthogonality means, in figures."""
+    X = result.components
+    dense = _share(float(eigenvalues[: len(X)].sum()), result.total_variance)
+    deviation = np.abs(X @ X.T - np.eye(len(X))).max(initial=0.0)
+    return (
+        f"Ordinary PCA, all variables in each of {len(X)} components: {dense}. "
+        f"Largest deviation from orthogonality here: {deviation:.1e}."
+    )
+
+
+def path_table(path: SparsityPath) -> Table:
+    """Variance and what is proved of it, a line for each sparsity."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("sparsity", "components", "variance", "of total", "more", "largest gap"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    before = 0.0
+    for sparsity, result in zip(path.sparsities, path.results, strict=True):
+        variance = float(result.variances.sum())
+        table.add_row(
+            str(sparsity),
+            str(result.n_components),
+            f"{variance:.6g}",
+            _share(variance, result.total_variance),
+            _share(variance - before, result.total_variance),
+            format_gap(float(result.gaps.max(initial=0.0))),
+            result.status.value,
+        )
+        before = variance
+    return table
+
+
+def path_sentence(path: SparsityPath) -> str:
+    """What the path as a whole means, in one sentence."""
+    count = len(path.sparsities)
+    meaning = (
+        "all certified within the tolerance"
+        if path.status is Status.OPTIMAL
+        else f"stopped ({path.status.value}); the gaps above are what is left to prove"
+    )
+    return f"{count} sparsit{'y' if count == 1 else 'ies'}; {meaning} ({path.runtime:.2f} s)."
 
 
 def _share(variance: float, total: float) -> str:

@@ -7,16 +7,18 @@ are in ``docs/theory/classical-bounds.md``.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import numpy as np
 from scipy.linalg import eigh
 
 from orthospca import rigor
 from orthospca._typing import Array, BoolArray, IntArray
-from orthospca.heuristics import round_to_support, strongest_sums
+from orthospca.heuristics import round_to_support
 from orthospca.limits import Watch
 from orthospca.nodes import Node, NodeBound, Reason
 from orthospca.problem import Subproblem
+from orthospca.sums import strongest_sums
 
 
 def rounded_up(value: float, terms: int) -> float:
@@ -74,10 +76,11 @@ def psd_deficit(matrix: Array) -> float | None:
 def leading_pair(matrix: Array) -> tuple[float, Array]:
     """Return the largest eigenvalue (an estimate) and its eigenvector."""
     n = len(matrix)
-    if n < 40:
-        values, vectors = np.linalg.eigh(matrix)
-    else:
-        values, vectors = eigh(matrix, subset_by_index=[n - 1, n - 1], check_finite=False)
+    if n >= 40:
+        with suppress(np.linalg.LinAlgError):  # the subset driver gives up on a few matrices
+            values, vectors = eigh(matrix, subset_by_index=[n - 1, n - 1], check_finite=False)
+            return float(values[-1]), vectors[:, -1]
+    values, vectors = np.linalg.eigh(matrix)
     return float(values[-1]), vectors[:, -1]
 
 

@@ -1,22 +1,37 @@
-"""The command line.
+"""The command line: its options and its help.
 
-Nothing numerical is imported before a command runs, so that ``orthospca --help`` answers at once.
+Nothing numerical is imported before a command runs, so that ``orthospca --help`` answers at once;
+what the commands do is in ``_commands.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
-if TYPE_CHECKING:
-    from orthospca._typing import Array
-    from orthospca.result import Result
+from orthospca._errors import InputError
+from orthospca._options import (
+    OUTPUT,
+    SOLVER,
+    Correlation,
+    Data,
+    Eps,
+    Gap,
+    Header,
+    Jobs,
+    Json,
+    Key,
+    Label,
+    Method,
+    NodeLimit,
+    Precomputed,
+    Threshold,
+    TimeLimit,
+)
 
 SOLVED, BAD_INPUT, OPEN_GAP = 0, 2, 3
 
@@ -26,18 +41,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    help="Sparse principal components that are exactly orthogonal and provably optimal.",
+    help="Sparse principal components that are exactly orthogonal and provably optimal.\n\n"
+    "For example: `orthospca demo`, or `orthospca fit data.csv -k 3 -p 5 --correlation`",
     epilog="Exit codes: 0 solved within tolerance, 2 bad input, 3 stopped with an open gap.",
 )
-
-
-class Method(str, Enum):
-    """The methods of :func:`orthospca.solve`."""
-
-    BRANCH_AND_BOUND = "branch-and-bound"
-    EIGENVALUE = "eigenvalue"
-    ENUMERATION = "enumeration"
-    DEFLATION = "deflation"
 
 
 def main() -> None:
@@ -65,7 +72,7 @@ def _options(
 
 @app.command()
 def fit(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV or TSV file.")],
+    data: Data,
     n_components: Annotated[
         int, typer.Option("-k", "--components", help="How many components.")
     ] = 2,
@@ -75,27 +82,36 @@ def fit(
             "-p", "--sparsity", help="Nonzeros in a component; one number, or K with commas."
         ),
     ] = "5",
-    correlation: Annotated[
-        bool, typer.Option("--correlation", help="Use correlations instead of covariances.")
-    ] = False,
-    precomputed: Annotated[
-        bool, typer.Option("--precomputed", help="DATA is the matrix itself, not observations.")
-    ] = False,
-    method: Annotated[Method, typer.Option(help="How to solve.")] = Method.BRANCH_AND_BOUND,
-    gap: Annotated[float, typer.Option(help="Relative tolerance of a stage.")] = 1e-4,
-    eps: Annotated[float, typer.Option(help="Absolute tolerance of a stage.")] = 0.0,
-    threshold: Annotated[
-        float, typer.Option(help="Entries below this may be ignored; 0 ignores none.")
-    ] = 0.0,
-    time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for all components together.")
-    ] = None,
-    node_limit: Annotated[int | None, typer.Option(help="Nodes for one component.")] = None,
-    n_jobs: Annotated[int | None, typer.Option(help="Parallel workers.")] = None,
+    correlation: Correlation = False,
+    precomputed: Precomputed = False,
+    label: Label = None,
+    header: Header = None,
+    key: Key = None,
+    method: Annotated[
+        Method,
+        typer.Option(
+            metavar="METHOD",
+            help="branch-and-bound, eigenvalue, enumeration or deflation.",
+            rich_help_panel=SOLVER,
+        ),
+    ] = Method.BRANCH_AND_BOUND,
+    gap: Gap = 1e-4,
+    eps: Eps = 0.0,
+    threshold: Threshold = "0",
+    time_limit: TimeLimit = None,
+    node_limit: NodeLimit = None,
+    n_jobs: Jobs = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Folder for loadings.csv and result.json."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="For loadings.csv, result.json and report.html; default orthospca-out/NAME.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Find sparse components of a table of observations, or of a matrix.
 
@@ -106,140 +122,128 @@ def fit(
 
     `orthospca fit measurements.csv -k 3 -p 5 --correlation`
 
-    `orthospca fit covariance.csv -k 2 -p 10 --precomputed --time-limit 60 -o results`
+    `orthospca fit covariance.npy -k 2 -p 10 --precomputed --time-limit 60 -o results`
+
+    `orthospca fit genes.parquet -k 1 -p 20 --label patient --json > result.json`
 
     Ctrl-C stops the search; the best components so far are shown and written, with their gaps.
     """
     with _one_sentence_errors():
-        from orthospca.tables import TableError, read_table
+        from orthospca._commands import Source, run_fit, solver_settings
 
-        if correlation and precomputed:
-            raise TableError("--correlation and --precomputed exclude each other")
-        settings: dict[str, Any] = {
-            "sparsity": _sparsity(sparsity),
-            "n_components": n_components,
-            "method": method.value,
-            "gap": gap,
-            "eps": eps,
-            "threshold": threshold,
-            "time_limit": time_limit,
-            "node_limit": node_limit,
-            "n_jobs": n_jobs,
-        }
-        table = read_table(data)
-        if precomputed:
-            Q = table.square()
-        else:
-            Q = table.correlation() if correlation else table.covariance()
-        if output is not None:
-            output.mkdir(parents=True, exist_ok=True)
-        kind = "matrix" if precomputed else f"{len(table.values)} observations"
-        left_out = f"; left out as labels: {', '.join(table.labels)}" if table.labels else ""
-        typer.echo(f"{data}: {kind}, {len(table.columns)} variables{left_out}", err=True)
-        result = _solve(Q, table.columns, settings)
-        _show(result)
-        if output is not None:
-            _write(result, output)
-    raise typer.Exit(_exit_code(result))
+        source = Source(data, correlation, precomputed, tuple(label or ()), header, key)
+        settings = solver_settings(
+            n_components, method.value, gap, eps, threshold, time_limit, node_limit, n_jobs
+        )
+        solved = run_fit(source, sparsity, settings, output, as_json)
+    raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
 @app.command()
-def demo() -> None:
-    """Solve two bundled examples and show what comes back."""
-    from orthospca import datasets
+def path(
+    data: Data,
+    sparsities: Annotated[
+        str,
+        typer.Option("-p", "--sparsities", help="Numbers and ranges: 1:20, 5,10,15, 2:30:4."),
+    ] = "1:10",
+    n_components: Annotated[
+        int, typer.Option("-k", "--components", help="How many components for each sparsity.")
+    ] = 1,
+    correlation: Correlation = False,
+    precomputed: Precomputed = False,
+    label: Label = None,
+    header: Header = None,
+    key: Key = None,
+    gap: Gap = 1e-4,
+    eps: Eps = 0.0,
+    threshold: Threshold = "0",
+    time_limit: TimeLimit = None,
+    node_limit: NodeLimit = None,
+    n_jobs: Jobs = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="For path.csv, path.json and path.png; default orthospca-out/NAME.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show variance and certified gap by sparsity, to choose how many nonzeros to allow.
 
-    codes = []
-    for dataset, n_components, sparsity in (
-        (datasets.load_pitprops(), 6, 5),
-        (datasets.load_breast_cancer(), 5, 8),
-    ):
-        typer.echo(f"\n{dataset.description}")
-        typer.echo(
-            f"{n_components} orthogonal components with at most {sparsity} nonzero loadings each, "
-            f"from the correlations of {dataset.n_features} variables:"
+    For example:
+
+    `orthospca path measurements.csv -p 1:20 --correlation`
+
+    `orthospca path covariance.csv -p 5:50:5 -k 3 --precomputed --time-limit 120`
+    """
+    with _one_sentence_errors():
+        from orthospca._commands import Source, run_path, solver_settings
+
+        source = Source(data, correlation, precomputed, tuple(label or ()), header, key)
+        settings = solver_settings(
+            n_components, "branch-and-bound", gap, eps, threshold, time_limit, node_limit, n_jobs
         )
-        Q = dataset.correlation()
-        settings = {"sparsity": sparsity, "n_components": n_components}
-        result = _solve(Q, dataset.feature_names, settings)
-        _show(result)
-        typer.echo(_beside_pca(result, Q))
-        codes.append(_exit_code(result))
-    raise typer.Exit(max(codes))
+        solved = run_path(source, sparsities, settings, output, as_json)
+    raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
-def _solve(Q: Array, names: tuple[str, ...], settings: dict[str, Any]) -> Result:
-    from dataclasses import replace
+@app.command()
+def demo(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="For report.html.")
+    ] = Path("orthospca-out/demo"),
+) -> None:
+    """Solve two bundled examples, show what comes back, and write a report.
 
-    from orthospca._display import ProgressDisplay
-    from orthospca.components import solve
+    For example: `orthospca demo`, then open the report in a browser.
+    """
+    with _one_sentence_errors():
+        from orthospca._commands import run_demo
 
-    with ProgressDisplay(Console(stderr=True), settings["n_components"]) as progress:
-        result = solve(Q, callback=progress, **settings)
-    return replace(result, feature_names=names)
-
-
-def _show(result: Result) -> None:
-    from orthospca._display import closing_sentence, component_table
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 110)
-    console.print(component_table(result))
-    console.print(closing_sentence(result), soft_wrap=True, markup=False)
+        solved = run_demo(output)
+    raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
-def _beside_pca(result: Result, Q: Array) -> str:
-    """How much orthogonality and sparsity cost, against ordinary PCA, and what they give."""
-    import numpy as np
+@app.command()
+def paper(
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FOLDER", help="For the CSV files and pictures."),
+    ] = Path("orthospca-out/paper"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller sparsities and samples, a few seconds.")
+    ] = False,
+) -> None:
+    """Repeat the experiments of Cheng and Hu on the colon-cancer genes, and what they left out.
 
-    X = result.components
-    dense = np.linalg.eigvalsh(Q)[::-1][: len(X)].sum() / np.trace(Q)
-    deviation = np.abs(X @ X.T - np.eye(len(X))).max()
-    return (
-        f"Ordinary PCA, all variables in each of {len(X)} components: {dense:.1%}. "
-        f"Largest deviation from orthogonality here: {deviation:.1e}."
-    )
+    The data are not bundled: the environment variable ORTHOSPCA_DATA names their folder, or pooch
+    downloads them.
 
+    For example: `ORTHOSPCA_DATA=~/data orthospca paper -o experiments`
+    """
+    with _one_sentence_errors():
+        from orthospca.paper import run_paper
 
-def _write(result: Result, folder: Path) -> None:
-    """Write ``loadings.csv``, a line for each variable, and ``result.json``."""
-    import csv
-
-    names = result.feature_names or tuple(map(str, range(result.n_features)))
-    with open(folder / "loadings.csv", "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        numbers = range(1, result.n_components + 1)
-        writer.writerow(["variable", *(f"component{k}" for k in numbers)])
-        for name, loadings in zip(names, result.components.T.tolist(), strict=True):
-            writer.writerow([name, *loadings])
-    result.save(folder / "result.json")
-    typer.echo(f"wrote {folder / 'loadings.csv'} and {folder / 'result.json'}", err=True)
-
-
-def _exit_code(result: Result) -> int:
-    from orthospca.result import Status
-
-    return SOLVED if result.status in (Status.OPTIMAL, Status.EXHAUSTED) else OPEN_GAP
-
-
-def _sparsity(text: str) -> int | list[int]:
-    try:
-        limits = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(
-            f"sparsity must be an integer, or integers with commas, got {text!r}"
-        ) from None
-    return limits[0] if len(limits) == 1 else limits
+        run_paper(output, quick=quick)
+    raise typer.Exit(SOLVED)
 
 
 @contextmanager
 def _one_sentence_errors() -> Iterator[None]:
-    """Turn what is wrong with the input into one sentence and exit code 2."""
+    """Turn what is wrong with the input into one sentence and exit code 2.
+
+    Only what is known to be about the input is treated so: any other exception is a fault of the
+    program, and hiding its traceback would hide the fault.
+    """
     try:
         yield
-    except (ValueError, OSError) as error:
+    except InputError as error:
         typer.echo(f"orthospca: {error}", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except KeyboardInterrupt:
-        typer.echo("orthospca: interrupted before a component was found", err=True)
+        typer.echo("orthospca: interrupted before the end", err=True)
         raise typer.Exit(OPEN_GAP) from None

@@ -1,9 +1,11 @@
 """The bound of a node from multipliers, made rigorous.
 
 Multipliers ``(W, A, s, N)`` with ``W ⪰ 0``, ``s > 0``, ``|N_ij| ≤ W_ij + A_ij + A_ji`` and
-``N_ii = W_ii + 2A_ii`` prove, with ``M = Q - N + Diag(‖a_i‖²/s_i)`` and ``c_i = W_ii + s_i``, that
-every feasible x on a support T satisfies ``xᵀQx ≤ xᵀMx + Σ_{i∈T} c_i``.  Deleting rows and columns
-keeps them feasible, so one proof serves a whole subtree.  See ``docs/theory/strong-bound.md``.
+``N_ii = W_ii + 2A_ii`` prove, with ``M = Q - N + Diag(r_i/s_i)`` and ``c_i = W_ii + s_i``, that
+every feasible x on a support T satisfies ``xᵀQx ≤ xᵀMx + Σ_{i∈T} c_i``.  Here r_i bounds
+``‖a_i‖²`` with a_i restricted to a support that contains i: its p largest squares.  Deleting rows
+and columns keeps them feasible, so one proof serves a whole subtree.  The derivation is in
+``docs/theory/strong-bound.md``.
 
 Here the multipliers of the first-order method, feasible up to rounding, become a proof that is
 feasible exactly: W is lifted until a shifted Cholesky factorisation shows it to be positive
@@ -22,7 +24,7 @@ from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.bounds import leading_pair, rounded_up
 from orthospca.problem import Subproblem
 from orthospca.relaxation import Multipliers
-from orthospca.screening import best_sums
+from orthospca.sums import best_sums, row_sums, sums_without
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,12 @@ class Eigenpart:
 
 
 def make_proof(
-    matrix: Array, indices: IntArray, multipliers: Multipliers, pattern: Array | None = None
+    matrix: Array,
+    indices: IntArray,
+    multipliers: Multipliers,
+    inside: BoolArray,
+    size: int,
+    pattern: Array | None = None,
 ) -> Proof | None:
     """Turn multipliers into a rigorous proof; None if W is too far from positive semidefinite.
 
@@ -85,6 +92,10 @@ def make_proof(
         Q on ``indices``.
     indices : integer array
     multipliers : Multipliers
+    inside : boolean array
+        The included indices: the proof speaks of supports that contain them.
+    size : int
+        Largest size of a support.
     pattern : array, optional
         If given, the proof carries a ``cover`` shaped like ``W @ pattern``.
     """
@@ -98,39 +109,42 @@ def make_proof(
         # Slightly shorter than the ellipsoid allows, so that rounding does not spoil W - wwᵀ ⪰ 0.
         cover = image * (0.999 / math.sqrt(form)) if form > 0 else np.zeros(n)
         reduced = W - np.outer(cover, cover)
-    lift = _psd_lift(reduced)
+    # The rounding of W - wwᵀ scales with W, however small the difference is.
+    lift = _psd_lift(reduced, float(np.abs(W.diagonal()).sum()))
     if lift is None:
         return None
     W_diagonal = W.diagonal() + lift
     # Limits of N, lowered by more than their rounding; where one is negative, A is raised.
     both = A + A.T
-    size = np.abs(W) + np.abs(A) + np.abs(A.T)
-    limits = W + both - 8 * rigor.UNIT * size
+    magnitudes = np.abs(W) + np.abs(A) + np.abs(A.T)
+    limits = W + both - 8 * rigor.UNIT * magnitudes
     lack = np.maximum(-limits, 0.0)
     np.fill_diagonal(lack, 0.0)
     if lack.any():
         A = A + 0.5 * lack * (1 + 8 * rigor.UNIT)
         limits = np.maximum(limits, 0.0)
     N = np.clip(multipliers.N, -limits, limits)
-    squares = np.einsum("ij,ij->i", A, A) / s * (1 + 2 * (n + 8) * rigor.UNIT)
+    # Only the entries of a_i on a support count, and a support has `size` of them.
+    squares = row_sums(A * A, inside, size) / s * (1 + 2 * (n + 8) * rigor.UNIT)
     diagonal = matrix.diagonal() - W_diagonal - 2 * A.diagonal() + squares
     M = matrix - 0.5 * (N + N.T)
     M[np.diag_indices(n)] = diagonal
-    largest = float(np.abs(matrix).max() + size.max() + lift + squares.max())
+    largest = float(max(np.abs(m).max(initial=0.0) for m in (matrix, magnitudes, squares)))
+    largest = 3 * largest + lift
     costs = (W_diagonal + s) * (1 + 4 * rigor.UNIT) + rigor.TINY
     return Proof(indices, M, 8 * rigor.UNIT * largest, costs, cover)
 
 
-def _psd_lift(matrix: Array) -> float | None:
-    """Return a small δ with ``matrix + δI`` proved positive semidefinite."""
+def _psd_lift(matrix: Array, size: float | None = None) -> float | None:
+    """Return a small δ with ``matrix + δI`` proved PSD; entries are off by up to 4·u·size."""
     n = len(matrix)
-    size = float(np.abs(matrix.diagonal()).sum())
-    lift = 8 * rigor.cholesky_shift(n, size)
+    if size is None:
+        size = float(np.abs(matrix.diagonal()).sum())
+    lift = 8 * (rigor.cholesky_shift(n, size) + n * rigor.UNIT * size)
     for _ in range(8):
         lifted = matrix.copy()
         lifted[np.diag_indices(n)] += lift
-        # The rounding of `matrix` itself, and of the addition, is part of the radius.
-        if rigor.proves_positive_definite(lifted, 4 * rigor.UNIT * size / max(n, 1)):
+        if rigor.proves_positive_definite(lifted, 4 * rigor.UNIT * size):
             return lift
         lift *= 8
     return None
@@ -138,10 +152,12 @@ def _psd_lift(matrix: Array) -> float | None:
 
 def eigenpart(problem: Subproblem, proof: Proof) -> Eigenpart:
     """Bound ``λmax(M)`` on the complement of the previous components, rigorously."""
+    if len(proof.indices) == 0:
+        return Eigenpart(-math.inf, -math.inf, np.zeros(0))
     restricted = problem.touching(proof.indices)
     matrix, radius = proof.matrix, proof.radius
     if restricted.shape[1]:
-        level = float(np.linalg.eigvalsh(matrix)[0]) - 0.1 * problem.scale
+        level = float(np.linalg.eigvalsh(matrix)[0]) - 0.1 * float(np.abs(matrix).max())
         matrix, more = rigor.constrain(matrix, restricted, level)
         radius += float(more)
     estimate, direction = leading_pair(matrix)
@@ -184,29 +200,19 @@ def fix_by_costs(
         Size of a support.
     cutoff : float
     """
+    if not np.isfinite(costs).all():
+        # Something could not be priced: nothing is known of the node.
+        nothing = np.zeros(len(costs), dtype=bool)
+        return Fixing(math.inf, nothing, nothing, -math.inf)
     total, with_each = best_sums(costs, inside, size)
     slack = 4 * (size + 8) * rigor.UNIT * (abs(eigenvalue) + abs(total)) + rigor.TINY
     upper = eigenvalue + total + slack
     with_upper = eigenvalue + with_each + slack
     out = ~inside & (with_upper <= cutoff)
-    without_upper = eigenvalue + _sums_without(costs, inside, size, total) + slack
+    without_upper = eigenvalue + sums_without(costs, inside, size, total) + slack
     into = ~inside & ~out & (without_upper <= cutoff)
     removed = max(
         float(np.max(with_upper, where=out, initial=-math.inf)),
         float(np.max(without_upper, where=into, initial=-math.inf)),
     )
     return Fixing(rounded_up(upper, 4), out, into, removed)
-
-
-def _sums_without(costs: Array, inside: BoolArray, size: int, total: float) -> Array:
-    """Largest total over supports that do not contain each free index."""
-    free = np.flatnonzero(~inside)
-    room = min(size - (len(costs) - len(free)), len(free))
-    result = np.full(len(costs), total)
-    if room <= 0:
-        return result
-    order = free[np.argsort(-costs[free], kind="stable")]
-    chosen = order[:room]
-    following = costs[order[room]] if room < len(order) else 0.0
-    result[chosen] = total - costs[chosen] + following
-    return result

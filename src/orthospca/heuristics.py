@@ -12,6 +12,7 @@ import numpy as np
 from orthospca import rigor
 from orthospca._typing import Array, IntArray
 from orthospca.problem import Subproblem
+from orthospca.sums import strongest_sums
 from orthospca.support import Candidate, best_on_support, values_on_supports
 
 #: Rows from which supports are grown.
@@ -67,20 +68,6 @@ def round_to_support(
     weight = np.abs(direction)
     weight[np.isin(allowed, included, assume_unique=True)] = np.inf
     return np.sort(allowed[np.argsort(-weight, kind="stable")[:size]])
-
-
-def strongest_sums(matrix: Array, count: int) -> Array:
-    """Sum of the ``count`` largest off-diagonal magnitudes of each row."""
-    n = len(matrix)
-    count = min(count, n - 1)
-    if count <= 0:
-        return np.zeros(n)
-    magnitudes = np.abs(matrix)
-    np.fill_diagonal(magnitudes, 0.0)
-    if count == n - 1:
-        return np.asarray(magnitudes.sum(axis=1))
-    magnitudes.partition(n - count, axis=1)
-    return np.asarray(magnitudes[:, n - count :].sum(axis=1))
 
 
 def _starting_supports(problem: Subproblem, row_scores: Array | None) -> IntArray:

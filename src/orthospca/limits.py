@@ -65,6 +65,11 @@ class Watch:
         """Whether the stage must end now, for its time or because of an interrupt."""
         return self.interrupted or time.perf_counter() >= self._deadline
 
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the stage must end; ``inf`` without a limit."""
+        return max(self._deadline - time.perf_counter(), 0.0)
+
     def verdict(self, nodes: int) -> Status | None:
         """Why to stop now; None to go on."""
         if self.interrupted:
@@ -85,6 +90,10 @@ class Watch:
         if last is not None and (last.stage, last.lower, last.upper) == (self.stage, lower, upper):
             self.history.pop()
         self.history.append(entry)
+        self.tell(entry)
+
+    def tell(self, entry: Progress) -> None:
+        """Tell the callback, and note whether it asks to stop."""
         if self._callback is not None and self._callback(entry):
             self.interrupted = True
 

@@ -3,7 +3,8 @@
 The relaxation is solved on an active set S that contains the supports of all previous components.
 For the other variables J the proof is extended by hand.  With ``w wᵀ ⪯ W_S`` and numbers
 ``ρ_j ≥ 0`` the matrix W stays positive semidefinite if ``W_jS = ρ_j w`` and ``W_jk = ρ_j ρ_k``.
-Take ``a_jS = max(|Q_jS| - ρ_j w, 0)``, so that row j decouples from S, and ``s_j = σ_j``.  Then
+Take ``a_jS = max(|Q_jS| - ρ_j w, 0)``, so that row j decouples from S, and ``s_j = σ_j``.  Then,
+with ``‖a_j‖²`` standing for the p - 1 largest squares (no support has room for more besides j),
 
     M_jj = Q_jj - ρ_j² + ‖a_j‖² / σ_j,     |M_jk| = max(|Q_jk| - ρ_j ρ_k, 0)     (j, k in J),
 
@@ -43,18 +44,21 @@ class Lump:
         The ρ of each variable.
     outside : array
         ``Σ_k max(|Q_jk| - ρ_j ρ_k, 0)`` over the lump, rounded up.
+    size : int
+        Largest size of a support.
     """
 
     indices: IntArray
     roots: Array
     outside: Array
+    size: int
 
     def restrict(self, kept: IntArray) -> Lump:
         """Return a part of the lump; the sums over the whole lump stay valid."""
         if len(kept) == len(self.indices):
             return self
         at = np.searchsorted(self.indices, kept)
-        return Lump(kept, self.roots[at], self.outside[at])
+        return Lump(kept, self.roots[at], self.outside[at], self.size)
 
     def prices(self, Q: Array, proof: Proof, eigenvalue: float) -> Array:
         """Return the price of each variable; ``inf`` where it cannot be priced out.
@@ -67,7 +71,7 @@ class Lump:
         eigenvalue : float
             Proved bound on the eigenvalue on the active set; the rows of the lump stay below it.
         """
-        excess = _excess(Q, self.indices, proof, self.roots)
+        excess = _excess(Q, self.indices, proof, self.roots, self.size - 1)
         room = eigenvalue - Q.diagonal()[self.indices] + self.roots**2 - self.outside
         # Rounding of the room, whose terms may cancel.
         room -= 16 * rigor.UNIT * (abs(eigenvalue) + np.abs(Q.diagonal()[self.indices]))
@@ -75,7 +79,7 @@ class Lump:
 
 
 def make_lump(
-    Q: Array, indices: IntArray, proof: Proof, eigenvalue: float, last_price: float
+    Q: Array, indices: IntArray, proof: Proof, eigenvalue: float, last_price: float, size: int
 ) -> Lump:
     """Choose the ρ of variables outside the active set so that their prices are small.
 
@@ -90,9 +94,11 @@ def make_lump(
         Bound on the eigenvalue on the active set.
     last_price : float
         The smallest price among those that enter the bound.
+    size : int
+        Largest size of a support.
     """
     trials = np.sqrt(np.array(TRIALS) * max(last_price, 0.0))
-    excesses = np.array([_excess(Q, indices, proof, root) for root in trials])
+    excesses = np.array([_excess(Q, indices, proof, root, size - 1) for root in trials])
     room = eigenvalue - Q.diagonal()[indices]
     outside = np.zeros(len(indices))
     for _ in range(ROUNDS):
@@ -107,7 +113,7 @@ def make_lump(
         choice[~np.isfinite(prices.min(axis=0))] = len(trials) - 1
         roots = trials[choice]
         outside = _outside(Q, indices, roots)
-    return Lump(indices, roots, outside)
+    return Lump(indices, roots, outside, size)
 
 
 def pattern_of(Q: Array, active: IntArray, lump: IntArray) -> Array:
@@ -123,13 +129,13 @@ def pattern_of(Q: Array, active: IntArray, lump: IntArray) -> Array:
 
 
 def _price(roots: Array | float, excess: Array, room: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         sigma = np.where(room > 0, excess / room, math.inf) * (1 + 64 * rigor.UNIT) + rigor.TINY
     return (roots**2 + sigma) * (1 + 8 * rigor.UNIT)
 
 
-def _excess(Q: Array, lump: IntArray, proof: Proof, roots: Array | float) -> Array:
-    """``‖max(|Q_jS| - ρ_j w, 0)‖²``, rounded up."""
+def _excess(Q: Array, lump: IntArray, proof: Proof, roots: Array | float, count: int) -> Array:
+    """Sum of the ``count`` largest squares of ``max(|Q_jS| - ρ_j w, 0)``, rounded up."""
     if proof.cover is None:
         raise ValueError("proof must carry a cover, got none")
     result = np.empty(len(lump))
@@ -137,9 +143,14 @@ def _excess(Q: Array, lump: IntArray, proof: Proof, roots: Array | float) -> Arr
     for start in range(0, len(lump), TILE):
         part = slice(start, start + TILE)
         rows = np.abs(Q[np.ix_(lump[part], proof.indices)])
-        slack = 4 * rigor.UNIT * (rows.max(initial=0.0) + roots.max() * np.abs(proof.cover).max())
+        slack = 4 * rigor.UNIT * (
+            rows.max(initial=0.0) + roots.max() * np.abs(proof.cover).max(initial=0.0)
+        )
         rows -= roots[part, None] * proof.cover
         np.maximum(rows + slack, 0.0, out=rows)
+        if count < rows.shape[1]:
+            rows.partition(rows.shape[1] - max(count, 1), axis=1)
+            rows = rows[:, rows.shape[1] - count :]
         result[part] = np.einsum("jk,jk->j", rows, rows)
     return result * (1 + 2 * (len(proof.indices) + 8) * rigor.UNIT)
 

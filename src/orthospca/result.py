@@ -32,6 +32,8 @@ class Status(str, Enum):
     """The time ran out; the gap is as reported."""
     NODE_LIMIT = "node limit"
     """The node limit was reached; the gap is as reported."""
+    THRESHOLD = "threshold"
+    """The blocks are solved; the entries that the threshold ignores leave the gap as reported."""
     INTERRUPTED = "interrupted"
     """Ctrl-C, or the callback asked to stop; the gap is as reported."""
     EXHAUSTED = "exhausted"
@@ -54,6 +56,9 @@ class Progress:
         The incumbent's variance (``-inf`` if none) and the proved bound of the stage.
     elapsed : float
         Seconds since the solve began.
+    block : int
+        The block being worked on, where the problem was split into blocks and the record is not
+        about all of them (the numbers are: they speak of the stage); -1 otherwise.
     """
 
     stage: int
@@ -62,6 +67,7 @@ class Progress:
     lower: float
     upper: float
     elapsed: float
+    block: int = -1
 
     @property
     def gap(self) -> float:
@@ -147,6 +153,8 @@ class Result:
     feature_names : tuple of str or None
     total_variance : float
         The trace of Q.
+    note : str
+        How the problem was split into blocks and why; empty where it was not.
     """
 
     stages: tuple[Component, ...]
@@ -160,6 +168,7 @@ class Result:
     history: tuple[Progress, ...] = field(default=(), repr=False)
     feature_names: tuple[str, ...] | None = None
     total_variance: float = math.nan
+    note: str = ""
 
     @property
     def n_components(self) -> int:
@@ -221,7 +230,7 @@ class Result:
             features = ", ".join(self._names(component.support))
             lines.append(
                 f"{k:>3}  {component.variance:>12.6g}  {component.upper_bound:>12.6g}  "
-                f"{format_gap(component.gap):>9}  {component.nodes:>7}  "
+                f"{self._gap(component):>9}  {component.nodes:>7}  "
                 f"{component.status.value:<11}  {features}"
             )
         lines.append("")
@@ -234,7 +243,16 @@ class Result:
         lines.append(
             f"{self.n_components} components{share}; {self.runtime:.3g} s; {self._meaning()}"
         )
+        if self.note:
+            lines.append(self.note)
         return "\n".join(lines)
+
+    @staticmethod
+    def _gap(component: Component) -> str:
+        if component.status is Status.OPTIMAL and not math.isfinite(component.gap):
+            # A variance of zero has no relative gap.
+            return f"{component.upper_bound - component.variance:.1g}"
+        return format_gap(component.gap)
 
     def _names(self, support: Sequence[int] | IntArray) -> list[str]:
         names = self.feature_names
@@ -245,6 +263,8 @@ class Result:
             return "all certified within tolerance"
         if self.status is Status.EXHAUSTED:
             return "proved that no further component exists"
+        if self.status is Status.THRESHOLD:
+            return "the blocks are solved; the gaps above are what the threshold leaves open"
         return f"stopped: {self.status.value}; the gaps above are proved all the same"
 
     def save(self, path: str | Path) -> None:
@@ -263,6 +283,7 @@ class Result:
             "sparsity": list(self.sparsity),
             "guarantee": _encode(self.guarantee),
             "runtime": self.runtime,
+            "note": self.note,
             "total_variance": _encode(self.total_variance),
             "feature_names": None if self.feature_names is None else list(self.feature_names),
             "components": [
@@ -341,6 +362,7 @@ class Result:
             ),
             feature_names=None if names is None else tuple(names),
             total_variance=float(content["total_variance"]),
+            note=str(content.get("note", "")),
         )
 
 

@@ -29,6 +29,8 @@ TINY = 1e-290
 #: Singular values of restricted components up to this one count as zero.  Rounding leaves about
 #: 1e-15, and a direction wrongly left free violates orthogonality by at most this much.
 RANK_TOLERANCE = 1e-13
+#: Matrices up to this order are treated in extended precision where that helps.
+SMALL = 32
 #: Supports tested in one sweep of vector operations; their matrices then fit in the L2 cache.
 SUPPORTS_AT_ONCE = 3000
 
@@ -52,7 +54,10 @@ def proves_positive_definite(matrix: Array, radius: float = 0.0) -> bool:
         return True
     diagonal = matrix.diagonal()
     trace = float(diagonal.sum())
-    if not math.isfinite(trace) or diagonal.min() < 0 or 3 * (size + 4) * UNIT >= 1:
+    # LAPACK may take a pivot that is not a number for a positive one: nothing of the kind goes in.
+    if not math.isfinite(float(matrix.sum()) + radius) or 3 * (size + 4) * UNIT >= 1:
+        return False
+    if not math.isfinite(trace) or diagonal.min() < 0:
         return False
     shifted = np.array(matrix, dtype=float, order="F")
     shifted[np.diag_indices(size)] -= cholesky_shift(size, trace) + size * radius * (1 + 4 * UNIT)
@@ -89,15 +94,17 @@ def upper_eigenvalue(matrix: Array, estimate: float | None = None, radius: float
         return -math.inf
     if size == 1:
         value = float(matrix[0, 0])
-        return value + 2 * UNIT * abs(value) + radius + TINY
+        upper = value + radius + 4 * UNIT * (abs(value) + radius) + TINY
+        return upper if math.isfinite(upper) else math.inf
     if estimate is None:
         estimate = float(np.linalg.eigvalsh(matrix)[-1])
     if not math.isfinite(estimate):
         return math.inf
     trace = float(matrix.diagonal().sum())
+    largest = float(np.abs(matrix).max())
     # tI - A has trace n·t - tr A: the slack must exceed the shift which that trace asks for.
     slack = 2 * cholesky_shift(size, max(size * estimate - trace, 0.0) + abs(estimate))
-    slack += 1.5 * size * radius + 4 * UNIT * abs(estimate)
+    slack += 1.5 * size * radius + 4 * UNIT * (abs(estimate) + largest)
     for _ in range(60):
         threshold = estimate + slack
         if not math.isfinite(threshold):
@@ -132,12 +139,16 @@ def constrain(matrix: Array, restricted: Array, level: float) -> tuple[Array, Ar
     image = matrix @ left
     G = image - 0.5 * left @ (left.swapaxes(-1, -2) @ image) - 0.5 * level * left
     B = -(G * inverse[..., None, :]) @ right
-    product = restricted @ B.swapaxes(-1, -2)
-    constrained = matrix + product + product.swapaxes(-1, -2)
-    # An entry is an inner product of length m, its transpose, and two additions.
+    # Small singular values make B large and the rounding of V Bᵀ with it.  Extended precision,
+    # where the machine has it, keeps small problems exact to the last digits of Q all the same.
+    extended = np.longdouble if matrix.shape[-1] <= SMALL else np.float64
+    product = restricted.astype(extended) @ B.astype(extended).swapaxes(-1, -2)
+    constrained = (matrix + product + product.swapaxes(-1, -2)).astype(float)
+    # An entry is an inner product of length m, its transpose, two additions, and one rounding.
     terms = np.abs(restricted) @ np.abs(B).swapaxes(-1, -2) + np.abs(matrix)
-    radius = 4 * (restricted.shape[-1] + 4) * UNIT * terms.max(axis=(-1, -2))
-    return constrained, radius
+    unit = float(np.finfo(extended).eps)
+    radius = 2 * (restricted.shape[-1] + 4) * unit * terms.max(axis=(-1, -2))
+    return constrained, radius + 2 * UNIT * np.abs(constrained).max(axis=(-1, -2))
 
 
 def proved_below_on_supports(

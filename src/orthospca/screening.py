@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthospca import rigor
-from orthospca._typing import Array, BoolArray, IntArray
-from orthospca.heuristics import strongest_sums
+from orthospca._typing import Array, IntArray
 from orthospca.problem import Subproblem
+from orthospca.sums import best_sums, row_sums, strongest_sums
 
 #: Rounds of fixing inside a neighbourhood; later ones hardly ever find anything.
 ROUNDS = 4
@@ -106,7 +106,7 @@ def screen(problem: Subproblem, cutoff: float, shift: float = 0.0) -> Screening:
     removed = float(np.max(row_uppers, where=row_uppers <= cutoff, initial=-math.inf))
     found = []
     for row in candidates[np.argsort(-row_uppers[candidates], kind="stable")]:
-        allowed, far = _neighbours(matrix, int(row), p, cutoff - slack[row])
+        allowed, far = neighbours(matrix, int(row), p, cutoff - slack[row])
         removed = max(removed, far + slack[row])
         fixed = fix_by_frobenius(problem, np.array([row]), allowed, cutoff, shift)
         removed = max(removed, fixed.removed_upper)
@@ -115,7 +115,7 @@ def screen(problem: Subproblem, cutoff: float, shift: float = 0.0) -> Screening:
     return Screening(tuple(found), upper, removed)
 
 
-def _neighbours(matrix: Array, row: int, size: int, cutoff: float) -> tuple[IntArray, float]:
+def neighbours(matrix: Array, row: int, size: int, cutoff: float) -> tuple[IntArray, float]:
     """Return the row with the indices that a support led by it may contain; a bound on others."""
     if size == 1:
         return np.array([row]), -math.inf
@@ -158,7 +158,7 @@ def fix_by_frobenius(
         squares = matrix * matrix
         squares[np.diag_indices(len(allowed))] = (matrix.diagonal() - shift) ** 2
         inside = np.isin(allowed, included)
-        costs = _row_costs(squares, inside, p)
+        costs = row_sums(squares, inside, p)
         total, with_each = best_sums(costs, inside, p)
         inflation = 1 + 4 * (p * p + 8) * rigor.UNIT
         upper = shift + math.sqrt(max(total, 0.0)) * inflation + slack
@@ -171,36 +171,3 @@ def fix_by_frobenius(
         removed = max(removed, float(uppers[~keep].max()))
         allowed = allowed[keep]
     return Fixed(allowed, removed)
-
-
-def _row_costs(squares: Array, inside: BoolArray, size: int) -> Array:
-    """Bound on each row's sum of squares over a support that contains the included indices."""
-    forced = squares[:, inside].sum(axis=1)
-    others = np.where(inside[None, :], 0.0, squares)
-    room = size - int(np.count_nonzero(inside))
-    # A free row spends one of the free places on itself.
-    outside = squares.diagonal() + strongest_sums(others, room - 1) + forced
-    return np.where(inside, strongest_sums(others, room) + forced, outside)
-
-
-def best_sums(costs: Array, inside: BoolArray, size: int) -> tuple[float, Array]:
-    """Return the largest sum over a support, and the largest over supports with each index.
-
-    Parameters
-    ----------
-    costs : array
-    inside : boolean array
-        Indices that every support contains.
-    size : int
-        Size of a support.
-    """
-    base = float(costs[inside].sum())
-    free = costs[~inside]
-    room = min(size - int(np.count_nonzero(inside)), len(free))
-    if room <= 0:
-        return base, np.where(inside, base, -math.inf)
-    ordered = np.sort(free)[::-1]
-    total = base + float(ordered[:room].sum())
-    # An index outside the best support takes the place of its cheapest member.
-    with_each = np.minimum(total, total - ordered[room - 1] + costs)
-    return total, np.where(inside, total, with_each)

@@ -31,10 +31,24 @@ RESOLUTION = 1e-11
 
 @dataclass(frozen=True)
 class Tolerance:
-    """A stage ends when ``upper - lower ≤ max(eps, gap·|lower|)``."""
+    """A stage ends when ``upper - lower ≤ max(eps, gap·|lower|)``.
+
+    Attributes
+    ----------
+    eps, gap : float
+    scale : float
+        Largest magnitude in Q.  A value far below it is rounding noise, for which no relative gap
+        can be closed; the gap is then taken relative to 1e-7 of the scale.
+    """
 
     eps: float = 0.0
     gap: float = 1e-4
+    scale: float = 0.0
+
+    def allowed(self, lower: float) -> float:
+        """Return the gap, in the units of Q, that the tolerances allow."""
+        noise = RESOLUTION * self.scale if abs(lower) <= 1e-9 * self.scale else 0.0
+        return max(self.eps, self.gap * max(abs(lower), 1e-7 * self.scale), noise)
 
     def cutoff(self, lower: float) -> float:
         """Nodes with a bound up to this one need not be explored.
@@ -42,13 +56,13 @@ class Tolerance:
         A little less than the tolerance allows, so that the reported gap keeps it in spite of
         rounding.
         """
-        if lower == -math.inf:
-            return -math.inf
-        return lower + 0.999999 * max(self.eps, self.gap * abs(lower))
+        return -math.inf if lower == -math.inf else lower + 0.999999 * self.allowed(lower)
 
-    def met(self, lower: float, upper: float, scale: float) -> bool:
+    def met(self, lower: float, upper: float) -> bool:
         """Whether the gap is closed, within the tolerance or floating-point resolution."""
-        return upper - lower <= max(self.eps, self.gap * abs(lower), RESOLUTION * scale)
+        if lower == -math.inf:
+            return False
+        return upper - lower <= max(self.allowed(lower), RESOLUTION * self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,10 +190,11 @@ class BranchAndBound:
             evaluations = pool(
                 delayed(self._evaluate)(node, incumbent, cutoff) for node in children
             )
-        self._in_flight = []
         self.nodes += len(children)
         for evaluation in evaluations:
             self._take(evaluation)
+        # Only now: an interrupt in between must not lose a node.
+        self._in_flight = []
 
     def _take(self, evaluation: _Evaluation) -> None:
         found = evaluation.best
@@ -199,10 +214,14 @@ class BranchAndBound:
             for negative_upper, _, node in self._frontier:
                 self._close(node, -negative_upper)
             self._frontier = []
-        parents = [heapq.heappop(self._frontier)[2] for _ in range(min(ROUND, len(self._frontier)))]
-        for node in [node for node in parents if node.upper <= cutoff]:
-            self._close(node, node.upper)
-        self._in_flight = [node for node in parents if node.upper > cutoff]
+        while self._frontier and len(self._in_flight) < ROUND:
+            # In this order an interrupt finds every node in one place or the other.
+            self._in_flight.append(self._frontier[0][2])
+            heapq.heappop(self._frontier)
+        for node in self._in_flight:
+            if node.upper <= cutoff:
+                self._close(node, node.upper)
+        self._in_flight = [node for node in self._in_flight if node.upper > cutoff]
         return [child for node in self._in_flight for child in node.children()]
 
     def _close(self, node: Node, upper: float) -> None:
@@ -223,6 +242,8 @@ class BranchAndBound:
             if best is not None and (incumbent is None or best.value > incumbent.value):
                 cutoff = max(cutoff, self.tolerance.cutoff(best.value))
         if upper <= cutoff or upper == -math.inf:
+            # What fixing removed on the way belongs to the node that is closed.
+            upper = min(node.upper, max(upper, bound.fixed_upper))
             return self._closed(node, upper, bound.reason, best, bound.proof)
         tightened = Node(bound.included, bound.allowed, upper, bound.branch, bound.payload)
         return self._after_fixing(tightened, bound.fixed_upper, incumbent, best, cutoff)
@@ -286,10 +307,10 @@ class BranchAndBound:
     def _outcome(self, verdict: Status | None) -> Outcome:
         upper = self.upper
         if verdict is None:
-            solved = self.tolerance.met(self.lower, upper, self.problem.scale)
+            solved = self.tolerance.met(self.lower, upper)
             verdict = Status.OPTIMAL if solved else Status.NODE_LIMIT
             if self.best is None:
                 verdict = Status.EXHAUSTED
-        elif self.best is not None and self.tolerance.met(self.lower, upper, self.problem.scale):
+        elif self.best is not None and self.tolerance.met(self.lower, upper):
             verdict = Status.OPTIMAL
         return Outcome(self.best, upper, verdict, self.nodes, tuple(self.closed))

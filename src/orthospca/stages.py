@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -84,7 +85,7 @@ class _Stage:
         self, problem: Subproblem, tolerance: Tolerance, watch: Watch, n_jobs: int | None
     ) -> None:
         self.problem = problem
-        self.tolerance = tolerance
+        self.tolerance = replace(tolerance, scale=problem.scale)
         self.watch = watch
         self.n_jobs = n_jobs
         self.upper = math.inf

@@ -31,6 +31,9 @@ FIRST_ACTIVE = 90
 #: Rounds of growth of the active set in one node, and variables taken in at once.
 GROWTH_ROUNDS = 8
 GROWTH = 30
+#: Branch on the z closest to this.  Measured against 0.5: a quarter fewer nodes on pure noise, a
+#: third fewer where one row dominates, half as many more on a correlation matrix with p = 20.
+BRANCH_NEAR = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,18 +103,28 @@ class StrongBound:
         return work.outcome(relaxation)
 
     def _relax(self, work: _Work, watch: Watch) -> Relaxation:
-        problem, active = self.problem, work.active
+        problem = self.problem
+        basis = complement_basis(problem.touching(work.active))
+        while _leaves_nothing(basis, work.active) and len(work.waiting):
+            work.enlarge(np.union1d(work.active, work.waiting[:GROWTH]))
+            basis = complement_basis(problem.touching(work.active))
+        active = work.active
         return solve_relaxation(
             problem.covariance[np.ix_(active, active)],
             min(problem.sparsity, len(active)),
             scale=self.scale,
             included=np.searchsorted(active, work.included),
-            basis=complement_basis(problem.touching(active)),
+            basis=basis,
             target=work.cutoff,
             state=work.warm_start(),
             max_iterations=self.max_iterations,
             should_stop=watch.out_of_time,
         )
+
+
+def _leaves_nothing(basis: Array | None, active: IntArray) -> bool:
+    """Whether the active set is empty or filled by the previous components."""
+    return len(active) == 0 or (basis is not None and basis.shape[1] == 0)
 
 
 class _Work:
@@ -173,7 +186,7 @@ class _Work:
             self.active = np.setdiff1d(self.allowed, self.lump.indices, assume_unique=True)
         self.apply(inherited.proof)
         if self.lump is not None and len(self.allowed) <= LARGEST_ACTIVE:
-            self._enlarge(self.allowed)
+            self.enlarge(self.allowed)
 
     def warm_start(self) -> State | None:
         """Return the state moved to the active indices, old ones dropped and new ones added."""
@@ -191,7 +204,9 @@ class _Work:
         Q, waiting = self.problem.covariance, self.waiting
         matrix = Q[np.ix_(self.active, self.active)]
         pattern = pattern_of(Q, self.active, waiting) if len(waiting) else None
-        proof = make_proof(matrix, self.active, relaxation.multipliers, pattern)
+        inside = np.isin(self.active, self.included)
+        size = self.problem.sparsity
+        proof = make_proof(matrix, self.active, relaxation.multipliers, inside, size, pattern)
         if proof is None:
             self.proof = None
             return
@@ -199,7 +214,8 @@ class _Work:
             self.lump = None
         elif self.lump is None or len(self.lump.indices) != len(waiting):
             eigenvalue = eigenpart(self.problem, proof).upper
-            self.lump = make_lump(Q, waiting, proof, eigenvalue, self._last_price(proof))
+            last_price = self._last_price(proof)
+            self.lump = make_lump(Q, waiting, proof, eigenvalue, last_price, size)
         self.apply(proof)
 
     def _last_price(self, proof: Proof) -> float:
@@ -254,17 +270,17 @@ class _Work:
         if len(waiting) == 0 or self.proof is None:
             return False
         if len(self.allowed) <= LARGEST_ACTIVE:
-            self._enlarge(self.allowed)
+            self.enlarge(self.allowed)
             return True
         prices = self.costs[np.searchsorted(self.allowed, waiting)]
         dear = prices > self._last_price(self.proof.restrict(self.active))
         if not dear.any():
             return False
         order = np.argsort(-prices, kind="stable")[: min(int(np.count_nonzero(dear)), GROWTH)]
-        self._enlarge(np.union1d(self.active, waiting[order]))
+        self.enlarge(np.union1d(self.active, waiting[order]))
         return True
 
-    def _enlarge(self, active: IntArray) -> None:
+    def enlarge(self, active: IntArray) -> None:
         """Change the active set; proofs that do not speak of it are of no more use."""
         self.active = active
         if len(active) == len(self.allowed):
@@ -276,25 +292,33 @@ class _Work:
 
     def closed(self, reason: Reason) -> NodeBound:
         """Return the bound of a node that is closed."""
-        return NodeBound(self.upper, reason, self.included, self.allowed, proof=self.proof)
+        return NodeBound(
+            self.upper,
+            reason,
+            self.included,
+            self.allowed,
+            fixed_upper=self.removed_upper,
+            proof=self.proof,
+        )
 
     def outcome(self, relaxation: Relaxation | None) -> NodeBound:
         """Return the bound with what the search needs to go on."""
-        branch = -1
+        # Where nothing better is known (all active variables are fixed, say), any free index
+        # serves; the children then start afresh.
+        free = np.setdiff1d(self.allowed, self.included, assume_unique=True)
+        branch = int(free[0]) if len(free) else -1
         supports: tuple[IntArray, ...] = ()
         payload: Inheritance | None = None
-        if relaxation is not None and len(self.active):
-            at = np.searchsorted(
-                self.state_indices, np.intersect1d(self.active, self.state_indices)
-            )
-            known = self.state_indices[at]
+        known = np.intersect1d(self.active, self.state_indices, assume_unique=True)
+        if relaxation is not None and len(np.setdiff1d(known, self.included)):
+            at = np.searchsorted(self.state_indices, known)
             z, direction = relaxation.z[at], relaxation.direction[at]
+            branch = self._branching_index(known, z)
             if len(known) >= self.problem.sparsity:
                 supports = tuple(
                     round_to_support(self.problem, guide, self.included, known)
                     for guide in (z, direction)
                 )
-            branch = self._branching_index(known, z)
             if self.proof is not None and self.state is not None:
                 proof = self.proof.restrict(np.intersect1d(self.proof.indices, self.active))
                 payload = Inheritance(proof, self.lump, self.state, self.state_indices)
@@ -311,7 +335,7 @@ class _Work:
         )
 
     def _branching_index(self, known: IntArray, z: Array) -> int:
-        """Return the free index whose z is closest to one half."""
-        distance = np.abs(z - 0.5)
+        """Return the free index whose z is closest to :data:`BRANCH_NEAR`."""
+        distance = np.abs(z - BRANCH_NEAR)
         distance[np.isin(known, self.included)] = math.inf
         return int(known[np.argmin(distance)])

@@ -1,110 +1,54 @@
-"""Numbers from a text file: which column is what, and what is wrong with the file.
+"""Numbers from a text file: CSV or TSV in UTF-8; comma, semicolon or tab is found out.
 
-Files are CSV or TSV (comma, semicolon or tab, found out by itself), in UTF-8. Blank lines and lines
-that begin with ``#`` are skipped. What is recognised:
+Blank lines and lines that begin with ``#`` are skipped. What is recognised:
 
 - *a header*: the first line, if none of its cells after the first is a number;
-- *row labels*: a first column under an empty heading, or one that the header does not count;
+- *row labels*: a first column under an empty heading, or one that the header does not count, or one
+  of distinct whole numbers that is called ``id`` or the like;
 - *labels*: columns without any number, such as the class of each observation.
-
-Labels are kept apart from the numbers. Everything else has to be a finite number: a missing value,
-a text among numbers, a line of another length is an error that names its place.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
 import math
 import re
+import zlib
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from orthospca._typing import Array
+from orthospca.tables._table import Table, TableError, positions_of
 
 SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma"}
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+INDEX_HEADINGS = frozenset({"id", "ids", "index", "idx", "row", "no", "no.", "nr", "#"})
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
-
-class TableError(ValueError):
-    """A file that does not hold a table of numbers; the message is one sentence for its owner."""
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """The numbers of a file with the names of their columns.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, n_columns)
-    columns : tuple of str
-        From the header; ``x0, x1, ...`` without one.
-    labels : tuple of str
-        Names of the columns that were left out because they hold labels.
-    """
-
-    values: Array
-    columns: tuple[str, ...]
-    labels: tuple[str, ...] = ()
-
-    def covariance(self) -> Array:
-        """Covariance of the columns, divisor ``n_rows - 1``."""
-        self._need_observations()
-        return np.atleast_2d(np.cov(self.values, rowvar=False))
-
-    def correlation(self) -> Array:
-        """Correlation of the columns; a constant column is an error."""
-        self._need_observations()
-        constant = np.flatnonzero(np.ptp(self.values, axis=0) == 0.0)
-        if constant.size:
-            name = self.columns[constant[0]]
-            raise TableError(f"column {name!r} is constant, so it has no correlation")
-        R = np.atleast_2d(np.corrcoef(self.values, rowvar=False))
-        np.fill_diagonal(R, 1.0)
-        return (R + R.T) / 2.0
-
-    def square(self) -> Array:
-        """The values themselves, a matrix that must be square."""
-        rows, columns = self.values.shape
-        if rows != columns:
-            raise TableError(
-                f"a precomputed matrix must be square, but the file has {rows} rows of numbers "
-                f"and {columns} columns"
-            )
-        return self.values
-
-    def _need_observations(self) -> None:
-        if len(self.values) < 2:
-            raise TableError("the file has one row of numbers, and a covariance needs two or more")
+Row = tuple[int, list[str]]
+"""The number of a line, and its cells."""
 
 
-def read_table(path: str | Path) -> Table:
-    """Read a table of numbers, or raise :class:`TableError` with one sentence.
-
-    Parameters
-    ----------
-    path : path
-        A CSV or TSV file.
-    """
-    path = Path(path)
+def read_text(path: Path, header: bool | None, leave_out: Sequence[str]) -> Table:
+    """Read a CSV or TSV file; see :func:`orthospca.tables.read_table`."""
     numbered = _lines(path)
     separator = _separator(path, [line for _, line in numbered])
     rows = [
         (number, [cell.strip() for cell in _cells(path, number, line, separator)])
         for number, line in numbered
     ]
-    header, rows = _split_header(rows)
+    names, rows = _split_header(rows, header)
     if not rows:
         raise TableError(f"{path} has a header but no rows")
     width = len(rows[0][1])
-    if header is not None and len(header) == width - 1:
-        header = ["", *header]
-    if header is not None and len(header) != width:
+    if names is not None and len(names) == width - 1:
+        names = ["", *names]
+    if names is not None and len(names) != width:
         raise TableError(
-            f"{path} has {len(header)} cells in its header but {width} in line {rows[0][0]}"
+            f"{path} has {len(names)} cells in its header but {width} in line {rows[0][0]}"
         )
     for number, cells in rows:
         if len(cells) != width:
@@ -112,18 +56,20 @@ def read_table(path: str | Path) -> Table:
                 f"{path} is ragged: line {number} has {len(cells)} cells, line {rows[0][0]} has "
                 f"{width} (separator: {SEPARATORS[separator]})"
             )
-    return _numbers(path, header, rows)
+    return _numbers(path, names, rows, leave_out)
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:
     """The lines that count, with their numbers."""
+    content = path.read_bytes()
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        if path.suffix.lower() == ".gz":
+            content = gzip.decompress(content)
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise TableError(f"{path} is not a text file in UTF-8") from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise TableError(f"{path} cannot be read: {reason}") from None
+    except (OSError, EOFError, zlib.error):
+        raise TableError(f"{path} is not a gzip file, or a damaged one") from None
     if "\x00" in text:
         raise TableError(f"{path} is not a text file")
     lines = [
@@ -158,18 +104,19 @@ def _cells(path: Path, number: int, line: str, separator: str) -> list[str]:
         raise TableError(f"{path} cannot be read: line {number}: {error}") from None
 
 
-def _split_header(
-    rows: list[tuple[int, list[str]]],
-) -> tuple[list[str] | None, list[tuple[int, list[str]]]]:
+def _split_header(rows: list[Row], header: bool | None) -> tuple[list[str] | None, list[Row]]:
     first = rows[0][1]
-    later = first[1:] or first
-    if any(_number(cell) is not None or cell.lower() in MISSING for cell in later):
-        return None, rows
-    return first, rows[1:]
+    if header is None:
+        later = first[1:] or first
+        header = not any(_number(cell) is not None or cell.lower() in MISSING for cell in later)
+    return (first, rows[1:]) if header else (None, rows)
 
 
-def _numbers(path: Path, header: list[str] | None, rows: list[tuple[int, list[str]]]) -> Table:
+def _numbers(
+    path: Path, header: list[str] | None, rows: list[Row], leave_out: Sequence[str]
+) -> Table:
     names = header if header is not None else [f"x{j}" for j in range(len(rows[0][1]))]
+    asked = positions_of(path, leave_out, names)
     kept: list[str] = []
     labels: list[str] = []
     columns: list[list[float]] = []
@@ -178,7 +125,7 @@ def _numbers(path: Path, header: list[str] | None, rows: list[tuple[int, list[st
             continue
         name = heading or f"number {j + 1}"
         cells = [(line, cells[j]) for line, cells in rows]
-        if _holds_labels(cells):
+        if j in asked or _holds_labels(cells) or (j == 0 and _is_index(heading, cells)):
             labels.append(name)
         else:
             kept.append(name)
@@ -189,7 +136,14 @@ def _numbers(path: Path, header: list[str] | None, rows: list[tuple[int, list[st
         raise TableError(
             f"{path} has one column of numbers ({kept[0]!r}), and a component needs two or more"
         )
-    return Table(np.array(columns).T.copy(), tuple(kept), tuple(labels))
+    return Table(np.array(columns).T.copy(), tuple(kept), tuple(labels), header is not None)
+
+
+def _is_index(heading: str, cells: list[tuple[int, str]]) -> bool:
+    """Whether the first column is called an index and holds distinct whole numbers."""
+    values = {cell for _, cell in cells}
+    whole = all(value.lstrip("-").isdecimal() for value in values)
+    return heading.lower() in INDEX_HEADINGS and whole and len(values) == len(cells)
 
 
 def _holds_labels(cells: list[tuple[int, str]]) -> bool:
@@ -217,9 +171,8 @@ def _column(path: Path, name: str, cells: list[tuple[int, str]]) -> list[float]:
 
 def _number(cell: str) -> float | None:
     """The number a cell holds; None for text and for missing values."""
-    if cell.lower() in MISSING:
-        return None
     try:
-        return float(cell)
+        number = float(cell)
     except ValueError:
         return None
+    return None if math.isnan(number) else number

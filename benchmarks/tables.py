@@ -1,0 +1,203 @@
+"""Which solves make up which table."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.instances import known_values, load
+from benchmarks.measure import COLUMNS, Case, Row, Settings, measure
+from benchmarks.timing import Units, timed
+from orthospca import solve
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table to measure.
+
+    Attributes
+    ----------
+    name : str
+        On the command line, and of the CSV file.
+    title : str
+    columns : tuple of str
+    cases : callable
+        What to measure, given the settings.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    cases: Callable[[Settings], Sequence[Case]]
+
+
+#: First components of the table `strong`: problem, sparsities, those left out of a quick run.
+STRONG: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = (
+    ("Pitprops-13", (5,), ()),
+    ("BreastCancer-30", (5, 8), ()),
+    ("Digits-61", (5, 10), (10,)),
+    ("CovColon-20", (5, 8), ()),
+    ("normCommunities-101", (5, 10, 20), (20,)),
+    ("CovColon-500", (5, 10, 20), (20,)),
+    ("Lymphoma-500", (5, 10), (10,)),
+    ("normArrhythmia-257", (5, 10), (10,)),
+    ("Reddit-2000", (5, 10), (5, 10)),
+)
+
+
+def strong_cases(settings: Settings) -> list[Case]:
+    """One component at two gaps, and with the bounds of the literature under a time limit."""
+    limit, classical_limit = settings.limit(60.0, 5.0), settings.limit(10.0, 0.5)
+    cases = []
+    for name, sparsities, slow in STRONG:
+        for p in sparsities:
+            if settings.quick and p in slow:
+                continue
+            for gap in (1e-3, 1e-4):
+                cases.append(_case(name, p, gap=gap, time_limit=limit))
+            cases.append(_case(name, p, method="eigenvalue", time_limit=classical_limit))
+    return cases
+
+
+def stages_cases(settings: Settings) -> list[Case]:
+    """Several components, one after another."""
+    limit = settings.limit(60.0, 5.0)
+    wanted = [("BreastCancer-30", 5, 5), ("normCommunities-101", 10, 10), ("CovColon-500", 10, 5)]
+    return [_case(name, p, n_components=k, time_limit=limit) for name, p, k in wanted]
+
+
+def raw_cases(settings: Settings) -> list[Case]:
+    """Thousands of variables: the raw expression of 4026 genes in 62 samples."""
+    if settings.quick:
+        return []
+    limit = settings.limit(60.0, 5.0)
+    names = ("RawLymphoma-4026", "RawLymphoma-4026 corr.")
+    return [_case(name, p, time_limit=limit) for name in names for p in (5, 10)]
+
+
+def noise_cases(settings: Settings) -> list[Case]:
+    """Independent Gaussian variables: no structure that a bound could use."""
+    limit = settings.limit(120.0, 5.0)
+    sparsities = (5,) if settings.quick else (5, 10)
+    return [_case("Noise-100", p, gap=1e-4, time_limit=limit) for p in sparsities]
+
+
+def _case(
+    name: str,
+    p: int,
+    *,
+    n_components: int = 1,
+    gap: float = 1e-3,
+    method: str = "branch-and-bound",
+    time_limit: float,
+) -> Case:
+    def run(settings: Settings, units: Units) -> list[Row]:
+        return measure(
+            settings,
+            units,
+            name,
+            p,
+            n_components=n_components,
+            gap=gap,
+            method=method,
+            time_limit=time_limit,
+        )
+
+    return Case(f"{name}, p = {p}, {method}, gap {gap:g}", run)
+
+
+#: Columns of the table `known`; "over listed" is relative, and positive where ours is better.
+KNOWN_COLUMNS = (
+    "instance",
+    "n",
+    "p",
+    "variance",
+    "listed",
+    "over listed",
+    "gap",
+    "status",
+    "nodes",
+    "seconds",
+    "unit seconds",
+    "units",
+)
+
+
+def known_cases(settings: Settings) -> list[Case]:
+    """The best values known, and how close to them and to a proof a limited solve comes."""
+    limit = settings.limit(30.0, 1.0)
+    sparsities = (5,) if settings.quick else (5, 10, 20)
+    return [
+        _known_case(name, p, value, limit) for name, p, value in known_values() if p in sparsities
+    ]
+
+
+def _known_case(name: str, p: int, value: float, time_limit: float) -> Case:
+    def run(settings: Settings, units: Units) -> list[Row]:
+        (row,) = measure(settings, units, name, p, gap=1e-4, time_limit=time_limit)
+        variance = row["variance"]
+        assert isinstance(variance, float)
+        return [{**row, "listed": value, "over listed": variance / value - 1}]
+
+    return Case(f"{name}, p = {p}", run)
+
+
+def enumeration_cases(settings: Settings) -> list[Case]:
+    """Every support of one stage, against a plain loop over the same supports."""
+    wanted = [("BreastCancer-30", 3 if settings.quick else 4)]
+    wanted.append(("CovColon-20", 4 if settings.quick else 8))
+    return [_enumeration_case(name, p) for name, p in wanted]
+
+
+def _enumeration_case(name: str, p: int) -> Case:
+    def run(settings: Settings, units: Units) -> list[Row]:
+        matrix = load(name)
+        result, seconds = timed(lambda: solve(matrix, p, method="enumeration"))
+        best, loop_seconds = timed(lambda: _plain_loop(matrix, p))
+        if not math.isclose(result.variances[0], best, rel_tol=1e-9):
+            raise RuntimeError(f"enumeration found {result.variances[0]!r}, the loop {best!r}")
+        row: Row = {
+            "instance": name,
+            "n": len(matrix),
+            "p": p,
+            "supports": math.comb(len(matrix), p),
+            "variance": best,
+            "seconds": seconds,
+            "loop seconds": loop_seconds,
+            "ratio": loop_seconds / seconds,
+        }
+        return [row]
+
+    return Case(f"{name}, p = {p}", run)
+
+
+def _plain_loop(matrix: np.ndarray, p: int) -> float:
+    """Largest eigenvalue over all supports, one ``numpy.linalg.eigvalsh`` at a time."""
+    best = -math.inf
+    for support in itertools.combinations(range(len(matrix)), p):
+        best = max(best, float(np.linalg.eigvalsh(matrix[np.ix_(support, support)])[-1]))
+    return best
+
+
+TABLES: tuple[Table, ...] = (
+    Table("strong", "First components, and the bounds of the literature", COLUMNS, strong_cases),
+    Table("stages", "Several components", COLUMNS, stages_cases),
+    Table("raw", "Thousands of variables", COLUMNS, raw_cases),
+    Table("noise", "Pure noise, 150 × 100", COLUMNS, noise_cases),
+    Table(
+        "known",
+        "Against the best values known",
+        KNOWN_COLUMNS,
+        known_cases,
+    ),
+    Table(
+        "enumeration",
+        "Enumeration of one stage",
+        ("instance", "n", "p", "supports", "variance", "seconds", "loop seconds", "ratio"),
+        enumeration_cases,
+    ),
+)

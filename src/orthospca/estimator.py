@@ -1,0 +1,554 @@
+"""The scikit-learn estimator: observations in, orthogonal sparse components and scores out."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from orthospca._typing import AnyArray, Array
+from orthospca.components import METHODS, solve
+from orthospca.problem import validate_covariance, validate_integer
+from orthospca.result import Result, Status, format_gap
+
+COVARIANCES = ("empirical", "correlation", "precomputed")
+#: Methods whose components are orthogonal, so that explained variances add up.
+ORTHOGONAL_METHODS = tuple(method for method in METHODS if method != "deflation")
+#: Entries of X centred at a time: the covariance needs no centred copy of the data.
+BLOCK_ENTRIES = 2**20
+
+
+class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Principal components that are sparse, exactly orthogonal, and certified.
+
+    The k-th component maximises ``xᵀQx`` over unit vectors with at most ``sparsity`` nonzero
+    entries that are orthogonal to the components before it, where Q is the covariance or the
+    correlation matrix of the data.  Every component comes with a proved upper bound on the best
+    possible variance of its stage.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        How many components to find, at most the number of features.
+    sparsity : int or sequence of int, default=5
+        How many features a component may use; one number, or one for each component.  A number
+        above the number of features restricts nothing and counts as the number of features.
+    covariance : {"empirical", "correlation", "precomputed"}, default="empirical"
+        ``"empirical"`` centres the data; ``"correlation"`` also divides each feature by its
+        standard deviation (a constant feature is only centred: its ``scale_`` is 1 and its
+        variance 0); with ``"precomputed"`` the ``X`` of :meth:`fit` is the symmetric matrix Q
+        itself, and the ``X`` of the other methods are observations, used as they are.
+    method : {"branch-and-bound", "eigenvalue", "enumeration"}, default="branch-and-bound"
+        As in :func:`orthospca.solve`.  ``"deflation"`` is refused: its components are not
+        orthogonal.
+    eps : float, default=0.0
+        Absolute tolerance: a component is done when ``upper - lower ≤ max(eps, gap·|lower|)``.
+    gap : float, default=1e-4
+        Relative tolerance.
+    threshold : float, default=0.0
+        As in :func:`orthospca.solve`.
+    time_limit : float, optional
+        Seconds for all components together.
+    node_limit : int, optional
+        Nodes of the search for each component.
+    n_jobs : int, optional
+        Threads, as in joblib.  The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        The present methods have no randomised step: the fit is the same whatever this is.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Orthonormal rows, in the dtype of X.  The entry of largest magnitude is positive.
+    explained_variance_ : array of shape (n_components,)
+        ``xᵀQx`` of each component: the variance of its scores.
+    explained_variance_ratio_ : array of shape (n_components,)
+        The same divided by the trace of Q (NaN if the trace is not positive).
+    n_components_ : int
+        How many components were found: fewer than asked for if no more exist or a limit came first.
+    mean_ : array of shape (n_features,)
+        What :meth:`transform` subtracts; 0 with ``"precomputed"``.
+    scale_ : array of shape (n_features,)
+        What :meth:`transform` divides by: standard deviations with ``"correlation"``, else 1.
+    noise_variance_ : float
+        Mean variance of Q in the directions orthogonal to all components; 0 if there are none.
+    upper_bounds_ : array of shape (n_components,)
+        Proved: no feasible vector of the k-th stage, given the components before it, has more.
+    gaps_ : array of shape (n_components,)
+        ``(upper_bounds_ - explained_variance_) / |explained_variance_|``.
+    status_ : Status
+        Why the search ended.
+    result_ : Result
+        Everything that :func:`orthospca.solve` returned.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X has feature names that are all strings.
+
+    Notes
+    -----
+    *Explained variance.*  The components ``x_1, …, x_K`` are orthonormal, so ``P = Σ x_k x_kᵀ`` is
+    the orthogonal projection onto their span, and the variance of the projected data is
+    ``tr(PQ) = Σ x_kᵀQx_k``: the explained variances add up, although the scores of different
+    components may be correlated.  The ratios add up to 1 only if there are as many components as
+    features.  Sparse components can run out before (``status_`` is then ``EXHAUSTED``); what is
+    orthogonal to all of them stays unexplained, and the ratios add up to less than 1.
+
+    *Divisor.*  Covariances have the divisor ``n_samples - 1``.  Sample weights are frequencies: a
+    weight of 2 is the same as the observation twice, a weight of 0 the same as leaving it out, and
+    the divisor is the sum of the weights minus 1.  That matters for ``explained_variance_``,
+    ``upper_bounds_``, ``scale_`` and ``eps``, not for the components.
+
+    *Types.*  Sparse X is not made dense: it is centred algebraically (only columns that are more
+    than half full are stored in full).  Scores of float32 data are float32.  The search works in
+    float64 throughout, and so do ``result_`` and the numbers of the certificate.
+
+    Examples
+    --------
+    >>> from orthospca import OrthogonalSparsePCA, datasets
+    >>> wine = datasets.load_wine()
+    >>> pca = OrthogonalSparsePCA(n_components=3, sparsity=4, covariance="correlation")
+    >>> scores = pca.fit_transform(wine.data)
+    >>> scores.shape
+    (178, 3)
+    >>> pca.explained_variance_ratio_.round(3)
+    array([0.237, 0.171, 0.156])
+    >>> pca.status_.name
+    'OPTIMAL'
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        sparsity: Any = 5,
+        *,
+        covariance: str = "empirical",
+        method: str = "branch-and-bound",
+        eps: float = 0.0,
+        gap: float = 1e-4,
+        threshold: float = 0.0,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.sparsity = sparsity
+        self.covariance = covariance
+        self.method = method
+        self.eps = eps
+        self.gap = gap
+        self.threshold = threshold
+        self.time_limit = time_limit
+        self.node_limit = node_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrthogonalSparsePCA:
+        """Find the components.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Observations; with ``covariance="precomputed"``, the matrix Q.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each observation counts.
+
+        Returns
+        -------
+        OrthogonalSparsePCA
+            The fitted estimator.
+        """
+        if self.covariance not in COVARIANCES:
+            known = ", ".join(map(repr, COVARIANCES))
+            raise ValueError(f"covariance must be one of {known}, got {self.covariance!r}")
+        if self.method not in ORTHOGONAL_METHODS:
+            known = ", ".join(map(repr, ORTHOGONAL_METHODS))
+            raise ValueError(f"method must be one of {known}, got {self.method!r}")
+        if self.covariance == "precomputed":
+            if sample_weight is not None:
+                raise ValueError("sample_weight must be None with covariance='precomputed'")
+            dtype = np.dtype(np.float64)
+            Q = self._precomputed(X)
+            mean, scale = np.zeros(len(Q)), np.ones(len(Q))
+        else:
+            X = self._observations(X, reset=True, ensure_min_samples=2)
+            dtype = X.dtype
+            mean, Q, scale = _matrix_of(X, sample_weight, self.covariance == "correlation")
+        result = self._solve(Q)
+        if result.n_components == 0:
+            # Only an interrupt can come before the first feasible vector.
+            raise KeyboardInterrupt("interrupted before a component was found")
+        self._keep(result, mean.astype(dtype), scale.astype(dtype), dtype)
+        self._warn()
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> AnyArray:
+        """Find the components of X and return its scores; the same as ``fit(X).transform(X)``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Observations.  A precomputed matrix has no scores, so it is refused.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each observation counts.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            The scores.
+        """
+        if self.covariance == "precomputed":
+            raise ValueError(
+                "fit_transform needs observations; with covariance='precomputed' call fit with the "
+                "matrix, then transform with the observations"
+            )
+        return self.fit(X, y, sample_weight=sample_weight).transform(X)
+
+    def transform(self, X: Any) -> AnyArray:
+        """Return the scores ``((X - mean_) / scale_) @ components_.T``.
+
+        Only the columns that some component uses are read.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Observations, with ``covariance="precomputed"`` too: centre and scale them as those
+            from which the matrix was computed.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            The scores.
+        """
+        check_is_fitted(self)
+        return self._scores(self._observations(X, reset=False))
+
+    def inverse_transform(self, X: Any) -> AnyArray:
+        """Return the observations that have these scores: ``X @ components_ * scale_ + mean_``.
+
+        ``inverse_transform(transform(X))`` is the orthogonal projection of X onto the span of the
+        components, in the centred and scaled coordinates.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Scores.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+            The observations.
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        if X.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X must have one column for each of the {self.n_components_} components, "
+                f"got {X.shape[1]}"
+            )
+        return (X @ self.components_) * self.scale_ + self.mean_
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of the variance of X that the components explain.
+
+        With ``z = (x - mean_) / scale_`` it is ``Σ‖Pz‖² / Σ‖z‖²``, P being the projection onto the
+        span of the components: 1 minus the relative squared error of reconstruction, between 0
+        and 1.  On the training data it is ``explained_variance_ratio_.sum()``.  It suits the choice
+        of ``sparsity`` and of the covariance by cross-validation; it never decreases with further
+        components, so it does not choose ``n_components``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Observations, with ``covariance="precomputed"`` too.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each observation counts.
+
+        Returns
+        -------
+        float
+            NaN if every observation equals ``mean_``.
+        """
+        check_is_fitted(self)
+        X = self._observations(X, reset=False)
+        weights = _validate_weights(sample_weight, X.shape[0])
+        total = _sum_of_squares(X, self.mean_, self.scale_, weights)
+        explained = float(weights @ np.square(self._scores(X), dtype=np.float64).sum(axis=1))
+        return explained / total if total > 0 else math.nan
+
+    def get_covariance(self) -> Array:
+        """Return the covariance of the model, in the units of X.
+
+        It is ``C = Σ v_k x_k x_kᵀ + noise_variance_·(I - Σ x_k x_kᵀ)``, its rows and columns
+        multiplied by ``scale_``.  C agrees with Q in the variance of every component and in the
+        trace; it assumes uncorrelated scores and the same variance in all remaining directions.
+
+        Returns
+        -------
+        array of shape (n_features, n_features)
+            The covariance.
+        """
+        check_is_fitted(self)
+        V = self.result_.components
+        C = (V.T * (self.explained_variance_ - self.noise_variance_)) @ V
+        C[np.diag_indices_from(C)] += self.noise_variance_
+        scale = self.scale_.astype(np.float64)
+        return 0.5 * (C + C.T) * np.outer(scale, scale)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)
+
+    def _observations(self, X: Any, *, reset: bool, ensure_min_samples: int = 1) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=("csr", "csc"),
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=ensure_min_samples,
+        )
+
+    def _precomputed(self, X: Any) -> Array:
+        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=np.float64)
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"X must be a square matrix with covariance='precomputed', got shape {X.shape}"
+            )
+        try:
+            return validate_covariance(X)
+        except ValueError as error:
+            raise ValueError(str(error).replace("Q must", "X must", 1)) from None
+
+    def _solve(self, Q: Array) -> Result:
+        n = len(Q)
+        if validate_integer("n_components", self.n_components, 1) > n:
+            raise ValueError(f"n_components={self.n_components} must be at most n_features={n}")
+        seed = self.random_state
+        if seed is not None and not isinstance(seed, numbers.Integral):
+            seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
+        result = solve(
+            Q,
+            _at_most(self.sparsity, n),
+            self.n_components,
+            method=self.method,
+            eps=self.eps,
+            gap=self.gap,
+            threshold=self.threshold,
+            time_limit=self.time_limit,
+            node_limit=self.node_limit,
+            n_jobs=self.n_jobs,
+            random_state=seed,
+        )
+        names = getattr(self, "feature_names_in_", None)
+        return replace(result, feature_names=None if names is None else tuple(names.tolist()))
+
+    def _keep(self, result: Result, mean: AnyArray, scale: AnyArray, dtype: np.dtype[Any]) -> None:
+        trace, n = result.total_variance, result.n_features
+        variances = result.variances
+        self.result_ = result
+        self.status_ = result.status
+        self.n_components_ = result.n_components
+        self.components_ = result.components.astype(dtype)
+        self.mean_ = mean
+        self.scale_ = scale
+        self.explained_variance_ = variances
+        self.explained_variance_ratio_ = variances / (trace if trace > 0 else math.nan)
+        self.upper_bounds_ = result.upper_bounds
+        self.gaps_ = result.gaps
+        left = n - self.n_components_
+        self.noise_variance_ = (trace - float(variances.sum())) / left if left else 0.0
+
+    def _warn(self) -> None:
+        """Say what is missing, if anything is, and what to do about it."""
+        found, asked, reason = self.n_components_, self.n_components, self.status_.value
+        open_stages = [stage for stage in self.result_.stages if stage.status is not Status.OPTIMAL]
+        advice = (
+            "To go on, raise time_limit or node_limit; to be content with less, raise gap or eps, "
+            "or lower sparsity."
+        )
+        if open_stages:
+            largest = format_gap(max(stage.gap for stage in open_stages))
+            warnings.warn(
+                f"{len(open_stages)} of {found} components are not certified within the tolerance "
+                f"({reason}); the largest gap is {largest}. The components are orthogonal and "
+                f"sparse, and upper_bounds_ are proved. {advice}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if found == asked:
+            return
+        if self.result_.exhausted:
+            warnings.warn(
+                f"n_components={asked} was asked for, but only {found} exist: it is proved that no "
+                "further vector that is sparse enough is orthogonal to them. Ask for fewer "
+                "components, or raise sparsity.",
+                UserWarning,
+                stacklevel=3,
+            )
+        else:
+            warnings.warn(
+                f"n_components={asked} was asked for, but only {found} were found ({reason}). "
+                f"{advice}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _scores(self, X: Any) -> AnyArray:
+        used = np.flatnonzero(self.components_.any(axis=0))
+        V, mean, scale = self.components_[:, used], self.mean_[used], self.scale_[used]
+        if sparse.issparse(X):
+            W = (V / scale).T
+            return np.asarray(X[:, used] @ W) - mean @ W
+        return ((X[:, used] - mean) / scale) @ V.T
+
+
+def _at_most(sparsity: Any, n: int) -> Any:
+    """Lower what is above n, and leave what is not an integer to be refused by ``solve``."""
+    if isinstance(sparsity, int | np.integer):
+        return n if sparsity > n else sparsity
+    if isinstance(sparsity, list | tuple | np.ndarray) and np.ndim(sparsity) == 1:
+        return [_at_most(limit, n) for limit in sparsity]
+    return sparsity
+
+
+def _matrix_of(X: Any, sample_weight: Any, standardise: bool) -> tuple[Array, Array, Array]:
+    """Return the mean, the covariance or correlation matrix, and the scale of each feature."""
+    weights = _validate_weights(sample_weight, X.shape[0])
+    total = float(weights.sum())
+    if total <= 1:
+        raise ValueError(
+            "sample_weight counts observations, so its sum must be more than 1, "
+            f"got {total}; weights that sum to 1 can be multiplied by the number of observations"
+        )
+    if not weights.all():
+        X, weights = X[weights > 0], weights[weights > 0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments = _sparse_moments if sparse.issparse(X) else _dense_moments
+        mean, Q = moments(X, weights)
+        Q /= total - 1
+    variance = Q.diagonal()
+    largest = float(np.abs(Q).max())
+    if not math.isfinite(largest):
+        raise ValueError("X must be rescaled: its covariance overflows")
+    constant = _is_constant(variance, mean, X.shape[0])
+    Q[constant] = Q[:, constant] = 0.0
+    scale = np.ones(len(Q))
+    if standardise:
+        scale[~constant] = np.sqrt(variance[~constant])
+        Q /= np.outer(scale, scale)
+        Q[np.diag_indices_from(Q)] = np.where(constant, 0.0, 1.0)
+    return mean, 0.5 * (Q + Q.T), scale
+
+
+def _is_constant(variance: Array, mean: Array, n_samples: int) -> Any:
+    """Whether a variance is nothing but the rounding error of its computation."""
+    rounding = n_samples * np.finfo(np.float64).eps
+    return variance <= rounding * variance + (rounding * mean) ** 2
+
+
+def _validate_weights(sample_weight: Any, n_samples: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weights: Array = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have one number for each of the {n_samples} observations, "
+            f"got shape {weights.shape}"
+        )
+    if (weights < 0).any():
+        i = int(np.flatnonzero(weights < 0)[0])
+        raise ValueError(f"sample_weight must not be negative, got {weights[i]} at position {i}")
+    if not weights.any():
+        raise ValueError("sample_weight must not be zero for every observation")
+    return weights
+
+
+def _blocks_of_rows(X: AnyArray, weights: Array) -> Iterator[tuple[Array, Array]]:
+    step = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        rows = slice(start, start + step)
+        yield X[rows].astype(np.float64), weights[rows]
+
+
+def _dense_moments(X: AnyArray, weights: Array) -> tuple[Array, Array]:
+    """Return the mean and ``Σ w (x - mean)(x - mean)ᵀ`` in two passes over blocks of rows."""
+    n, total = X.shape[1], float(weights.sum())
+    mean = np.zeros(n)
+    for block, w in _blocks_of_rows(X, weights):
+        mean += w @ block
+    mean /= total
+    scatter, shift = np.zeros((n, n)), np.zeros(n)
+    for block, w in _blocks_of_rows(X, weights):
+        block -= mean
+        weighted = block * w[:, None]
+        scatter += weighted.T @ block
+        shift += weighted.sum(axis=0)
+    # The mean was rounded: what the centred data still have of one is taken out here.
+    return mean, scatter - np.outer(shift, shift) / total
+
+
+def _sparse_moments(X: Any, weights: Array) -> tuple[Array, Array]:
+    """The same as :func:`_dense_moments`, without making X dense.
+
+    Centring algebraically, ``Σ w xxᵀ - (Σ w)·mean·meanᵀ``, is accurate for columns with many zeros:
+    with a share d of nonzeros ``mean² ≤ d·(mean of x²)``, so at least ``1 - d`` of the square is
+    left.  Columns that are more than half full are centred in full, at less than twice their size.
+    """
+    X = X.tocsc().astype(np.float64)
+    total = float(weights.sum())
+    full = np.diff(X.indptr) > 0.5 * X.shape[0]
+    wide, narrow = np.flatnonzero(~full), np.flatnonzero(full)
+    thin = X[:, wide]
+    weighted = thin.multiply(weights[:, None]).tocsc()
+    mean, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1], X.shape[1]))
+    mean[wide] = np.asarray(weighted.sum(axis=0)).ravel() / total
+    products = (weighted.T @ thin).toarray() - total * np.outer(mean[wide], mean[wide])
+    scatter[np.ix_(wide, wide)] = products
+    if len(narrow):
+        dense = X[:, narrow].toarray()
+        mean[narrow], scatter[np.ix_(narrow, narrow)] = _dense_moments(dense, weights)
+        dense -= mean[narrow]
+        cross = np.asarray(weighted.T @ dense) - np.outer(mean[wide], weights @ dense)
+        scatter[np.ix_(wide, narrow)] = cross
+        scatter[np.ix_(narrow, wide)] = cross.T
+    return mean, scatter
+
+
+def _sum_of_squares(X: Any, mean: AnyArray, scale: AnyArray, weights: Array) -> float:
+    """Return ``Σ w ‖(x - mean) / scale‖²``."""
+    mean, scale = mean.astype(np.float64), scale.astype(np.float64)
+    if sparse.issparse(X):
+        # Stored entries one by one, all others together: a sum without cancellation.
+        entries = X.tocoo(copy=True)
+        entries.sum_duplicates()
+        rows, columns = entries.coords
+        squares = np.square((entries.data - mean[columns]) / scale[columns])
+        stored = np.bincount(columns, weights[rows], minlength=len(mean))
+        others = np.maximum(weights.sum() - stored, 0.0) @ np.square(mean / scale)
+        return float(weights[rows] @ squares + others)
+    return sum(
+        float(w @ np.square((block - mean) / scale).sum(axis=1))
+        for block, w in _blocks_of_rows(X, weights)
+    )

@@ -1,0 +1,73 @@
+"""Algorithm 1 as one writes it first: a loop over the supports, an eigenvalue problem for each.
+
+It is the yardstick for the speed of everything else, and shares no code with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthospca._typing import Array
+
+#: Sequences with at most so many supports are run in full.
+SMALL = 30_000
+
+
+@dataclass(frozen=True)
+class PlainTime:
+    """Seconds of the plain loop, and whether they were measured in full or extrapolated."""
+
+    seconds: float
+    extrapolated: bool
+
+
+def best_on(Q: Array, previous: Array, support: tuple[int, ...]) -> float:
+    """The largest eigenvalue on a support, orthogonal to the previous components (rows)."""
+    rows = list(support)
+    block = Q[np.ix_(rows, rows)]
+    if len(previous):
+        _, values, right = np.linalg.svd(previous[:, rows])
+        rank = int((values > 1e-9).sum())
+        basis = right[rank:].T
+        if not basis.shape[1]:
+            return -math.inf
+        block = basis.T @ block @ basis
+    return float(np.linalg.eigvalsh(block)[-1])
+
+
+def time_plain(Q: Array, sparsity: int, components: Array, stages: int, sample: int) -> PlainTime:
+    """Time the plain loop over all stages of a sequence.
+
+    Parameters
+    ----------
+    Q : array of shape (n, n)
+    sparsity : int
+    components : array of shape (K, n)
+        The sequence, which the loop need not find again.
+    stages : int
+        K, or K + 1 where the last stage is the proof that no further component exists.
+    sample : int
+        Supports timed in each stage, chosen at random, if there are too many to time all.
+    """
+    n = len(Q)
+    count = math.comb(n, sparsity)
+    in_full = count * stages <= SMALL
+    rng = np.random.default_rng(0)
+    seconds = 0.0
+    for k in range(stages):
+        if in_full:
+            chosen = list(itertools.combinations(range(n), sparsity))
+        else:
+            draws = (rng.choice(n, sparsity, replace=False) for _ in range(sample))
+            chosen = [tuple(sorted(draw.tolist())) for draw in draws]
+        started = time.perf_counter()
+        best = -math.inf
+        for support in chosen:
+            best = max(best, best_on(Q, components[:k], support))
+        seconds += (time.perf_counter() - started) * count / len(chosen)
+    return PlainTime(seconds, extrapolated=not in_full)

@@ -1,0 +1,421 @@
+"""Variance and certified gap by sparsity, to choose how sparse the components should be.
+
+Write ``v(p)`` for the best variance of a first component with at most p nonzeros, and d for the
+smallest diagonal entry of Q.  Three facts connect the problems of a path:
+
+1. *Feasibility.*  A component for p is feasible for every ``q ≥ p``; so ``v(p) ≤ v(q)``, and an
+   upper bound for q is one for p.
+2. *Averaging.*  ``(v(q) - d) / (q - 1) ≤ (v(p) - d) / (p - 1)`` for ``2 ≤ p ≤ q``.  *Proof.* Let x
+   be optimal for q and S a random set of p of q indices that contain its support.  Then
+   ``v(p)·‖x_S‖² ≥ x_SᵀQx_S``.  An index is in S with probability ``p/q`` and a pair with ``p/q·r``,
+   ``r = (p - 1)/(q - 1)``, so the expectation reads ``v(p) ≥ r·v(q) + (1 - r)·Σ Q_ii x_i²``, and
+   ``Σ Q_ii x_i² ≥ d``. ∎
+3. *Transfer.*  If all components found for q have at most p nonzeros, they are a result for p with
+   the same bounds: fewer vectors compete in each stage, and those before it are the same.
+
+The first two speak of the first component only: the bounds of later stages are conditional on the
+components before them, which change with p.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from orthospca._typing import Array
+from orthospca.components import solve
+from orthospca.problem import validate_covariance, validate_integer, validate_nonnegative
+from orthospca.result import Component, Progress, Result, Status, format_gap
+from orthospca.search import Tolerance
+
+#: Receives the sparsity being solved and where its search stands; a true answer stops the path.
+PathCallback = Callable[[int, Progress], "bool | None"]
+
+FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
+
+
+@dataclass(frozen=True, eq=False)
+class SparsityPath:
+    """The components for each of several sparsities.
+
+    Attributes
+    ----------
+    sparsities : tuple of int
+        Ascending.  Shorter than asked for only if the path was interrupted.
+    variances : array of shape (P, K)
+        ``xᵀQx`` of the K components for each of the P sparsities; NaN where there is none.
+    upper_bounds : array of shape (P, K)
+        Proved bounds on each stage, given the components before it; NaN where there is none.
+    gaps : array of shape (P, K)
+        Relative gaps; NaN where there is none.
+    results : tuple of Result
+        What was found for each sparsity.
+    status : Status
+        ``OPTIMAL`` if every component of every sparsity is certified within the tolerance, else
+        what stopped one of them.
+    runtime : float
+        Seconds.
+    """
+
+    sparsities: tuple[int, ...]
+    variances: Array
+    upper_bounds: Array
+    gaps: Array
+    results: tuple[Result, ...]
+    status: Status
+    runtime: float = 0.0
+
+    @property
+    def explained_variance(self) -> Array:
+        """Variance that the components explain together, for each sparsity."""
+        return np.nansum(self.variances, axis=1)
+
+    @property
+    def explained_variance_ratio(self) -> Array:
+        """The same divided by the trace of Q (NaN if the trace is not positive)."""
+        trace = self.results[0].total_variance if self.results else math.nan
+        return self.explained_variance / (trace if trace > 0 else math.nan)
+
+    def summary(self) -> str:
+        """Return a table that a person can read, a line for each sparsity."""
+        several = self.variances.shape[1] > 1
+        extra = "components  largest gap" if several else f"{'upper bound':>12}  {'gap':>9}"
+        lines = [f"{'sparsity':>8}  {'variance':>12}  {'of total':>8}  {extra}  status"]
+        columns = (self.sparsities, self.results, self.explained_variance, self._shares())
+        for sparsity, result, variance, share in zip(*columns, strict=True):
+            gap = format_gap(float(result.gaps.max()))
+            extra = f"{result.upper_bounds[0]:>12.6g}  {gap:>9}"
+            if several:
+                extra = f"{result.n_components:>10}  {gap:>11}"
+            status = result.status.value
+            lines.append(f"{sparsity:>8}  {variance:>12.6g}  {share:>8}  {extra}  {status}")
+        meaning = (
+            "all certified within tolerance"
+            if self.status is Status.OPTIMAL
+            else f"stopped: {self.status.value}; the bounds above are proved all the same"
+        )
+        lines += ["", f"{len(self.sparsities)} sparsities; {self.runtime:.3g} s; {meaning}"]
+        return "\n".join(lines)
+
+    def _shares(self) -> list[str]:
+        return [f"{x:.1%}" if math.isfinite(x) else "" for x in self.explained_variance_ratio]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the path as plain Python objects that JSON can hold."""
+        return {
+            "status": self.status.name,
+            "runtime": self.runtime,
+            "sparsities": list(self.sparsities),
+            "variances": _rows(self.variances),
+            "upper_bounds": _rows(self.upper_bounds),
+            "gaps": _rows(self.gaps),
+            "results": [result.to_dict() for result in self.results],
+        }
+
+
+def sparsity_path(
+    Q: Any,
+    sparsities: Iterable[int],
+    *,
+    n_components: int = 1,
+    method: str = "branch-and-bound",
+    eps: float = 0.0,
+    gap: float = 1e-4,
+    threshold: float = 0.0,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+    callback: PathCallback | None = None,
+) -> SparsityPath:
+    """Solve the problem for several sparsities, from the largest to the smallest.
+
+    What is proved for one sparsity is used for the others.  A result whose components are sparse
+    enough is taken over for a smaller sparsity without a search.  The bound of the first component
+    is tightened by those of all other sparsities; with one component, a search ends as soon as its
+    incumbent meets the bound known from a larger sparsity, and a component that does better than
+    the one found for a larger sparsity replaces it.  So ``variances[:, 0]`` with one component, and
+    ``upper_bounds[:, 0]`` always, do not decrease with the sparsity.
+
+    Parameters
+    ----------
+    Q : array-like of shape (n, n)
+        Symmetric: a covariance or correlation matrix.
+    sparsities : iterable of int
+        Between 1 and n, in any order.
+    n_components : int
+        How many components for each sparsity.
+    method, eps, gap, threshold, node_limit, n_jobs, random_state
+        As in :func:`orthospca.solve`, for each sparsity; ``"deflation"`` is refused, because its
+        bounds do not speak of Q.
+    time_limit : float, optional
+        Seconds for the whole path.  Each sparsity gets an equal share of what is left when it
+        begins.
+    callback : callable, optional
+        Called with the sparsity and a ``Progress`` record now and then; a true answer stops the
+        path.
+
+    Returns
+    -------
+    SparsityPath
+        If it was stopped by Ctrl-C or the callback, with the sparsities that were reached.
+
+    Examples
+    --------
+    >>> from orthospca import datasets, sparsity_path
+    >>> path = sparsity_path(datasets.load_pitprops().covariance(), range(1, 14, 3))
+    >>> path.sparsities
+    (1, 4, 7, 10, 13)
+    >>> path.variances[:, 0].round(3)
+    array([1.   , 2.937, 3.996, 4.173, 4.219])
+    >>> path.status.name
+    'OPTIMAL'
+    """
+    started = time.perf_counter()
+    covariance = validate_covariance(Q)
+    n = len(covariance)
+    asked = _validate_sparsities(sparsities, n)
+    if method == "deflation":
+        raise ValueError("method must not be 'deflation': its bounds do not speak of Q")
+    if time_limit is not None:
+        time_limit = validate_nonnegative("time_limit", time_limit)
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be callable, got {callback!r}")
+    tolerance = Tolerance(validate_nonnegative("eps", eps), validate_nonnegative("gap", gap))
+    count = validate_integer("n_components", n_components, 1, n, "the number of features")
+    links = _Links(tolerance, covariance)
+    found: dict[int, Result] = {}
+    larger: Result | None = None
+    stop = False
+
+    def solve_one(sparsity: int, seconds: float | None) -> Result:
+        nonlocal stop
+        known = math.inf if larger is None else larger.stages[0].upper_bound
+        watcher = _Watcher(sparsity, callback, links, known if count == 1 else math.inf)
+        result = solve(
+            Q,
+            sparsity,
+            count,
+            method=method,
+            eps=eps,
+            gap=gap,
+            threshold=threshold,
+            time_limit=seconds,
+            node_limit=node_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            callback=watcher,
+        )
+        stop = watcher.stopped or (result.status is Status.INTERRUPTED and not watcher.met)
+        return links.with_upper(result, known) if result.stages else result
+
+    try:
+        for position, sparsity in enumerate(reversed(asked)):
+            left = None
+            if time_limit is not None:
+                remaining = max(0.0, started + time_limit - time.perf_counter())
+                left = remaining / (len(asked) - position)
+            result = _taken_over(larger, sparsity) or solve_one(sparsity, left)
+            if result.stages:
+                found[sparsity] = larger = result
+            if stop:
+                break
+    except KeyboardInterrupt:
+        stop = True
+    reached = tuple(sorted(found))
+    results = links.connect(reached, [found[p] for p in reached])
+    open_statuses = [r.status for r in results if r.status not in FINISHED]
+    status = Status.INTERRUPTED if stop else next(iter(open_statuses), Status.OPTIMAL)
+    return SparsityPath(
+        sparsities=reached,
+        variances=_table(results, count, "variances"),
+        upper_bounds=_table(results, count, "upper_bounds"),
+        gaps=_table(results, count, "gaps"),
+        results=results,
+        status=status,
+        runtime=time.perf_counter() - started,
+    )
+
+
+def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
+    """Read sparsities as people write them: ``"1:20"``, ``"1,2,5"``, ``"2:10:2,15"``, ``"5:"``.
+
+    ``a:b`` is every number from a to b, both included, and ``a:b:c`` every c-th of them.  Without a
+    it begins at 1, without b it ends at n; an end above n counts as n.
+
+    Parameters
+    ----------
+    text : str
+        Numbers and ranges, separated by commas.
+    n : int
+        The number of features.
+
+    Returns
+    -------
+    tuple of int
+        Ascending, each once.
+
+    Examples
+    --------
+    >>> from orthospca.path import parse_sparsities
+    >>> parse_sparsities("1:4,8:20:4", 13)
+    (1, 2, 3, 4, 8, 12)
+    """
+    chosen: set[int] = set()
+    for part in text.split(","):
+        fields = [field.strip() for field in part.split(":")]
+        try:
+            numbers = [int(field) if field else None for field in fields]
+        except ValueError:
+            numbers = []
+        if len(numbers) == 1 and numbers[0] is not None:
+            chosen.add(validate_integer("sparsities", numbers[0], 1, n, "the number of features"))
+            continue
+        if len(numbers) not in (2, 3) or numbers[2:] == [None]:
+            raise ValueError(
+                "sparsities must be numbers or ranges such as 1:20 or 2:10:2, separated by commas, "
+                f"got {text!r}"
+            )
+        first = 1 if numbers[0] is None else numbers[0]
+        last = n if numbers[1] is None else min(numbers[1], n)
+        step = numbers[2] if len(numbers) == 3 and numbers[2] is not None else 1
+        if first < 1 or step < 1 or last < first:
+            raise ValueError(
+                f"sparsities must be ranges within 1 and {n} (the number of features), from small "
+                f"to large, got {part.strip()!r}"
+            )
+        chosen.update(range(first, last + 1, step))
+    return tuple(sorted(chosen))
+
+
+class _Watcher:
+    """The callback of one solve: passes on, and ends a search that a known bound has decided."""
+
+    def __init__(
+        self,
+        sparsity: int,
+        callback: PathCallback | None,
+        links: _Links,
+        known: float,
+    ) -> None:
+        self.met = False
+        self.stopped = False
+        self._sparsity = sparsity
+        self._callback = callback
+        self._links = links
+        self._known = known
+
+    def __call__(self, progress: Progress) -> bool:
+        if self._callback is not None and self._callback(self._sparsity, progress):
+            self.stopped = True
+            return True
+        self.met = self._links.met(progress.lower, self._known)
+        return self.met
+
+
+def _validate_sparsities(sparsities: Any, n: int) -> tuple[int, ...]:
+    if isinstance(sparsities, str) or not isinstance(sparsities, Iterable):
+        raise ValueError(f"sparsities must be a sequence of integers, got {sparsities!r}")
+    limits = {
+        validate_integer(f"sparsities[{i}]", p, 1, n, "the number of features")
+        for i, p in enumerate(sparsities)
+    }
+    if not limits:
+        raise ValueError("sparsities must have at least one entry, got none")
+    return tuple(sorted(limits))
+
+
+def _taken_over(larger: Result | None, sparsity: int) -> Result | None:
+    """Return the result for a larger sparsity if it is one for this sparsity too (fact 3)."""
+    if larger is None or larger.status not in FINISHED:
+        return None
+    if any(len(support) > sparsity for support in larger.supports):
+        return None
+    return replace(
+        larger,
+        stages=tuple(replace(stage, nodes=0, runtime=0.0) for stage in larger.stages),
+        sparsity=(sparsity,) * len(larger.sparsity),
+        runtime=0.0,
+        history=(),
+    )
+
+
+def averaging_bound(upper: float, p: int, q: int, smallest: float) -> float:
+    """Return a bound on ``v(q)`` from one on ``v(p)``, ``2 ≤ p ≤ q`` (fact 2), rounded upwards."""
+    d = Fraction(smallest)
+    bound = float(d + (Fraction(upper) - d) * Fraction(q - 1, p - 1))
+    return math.nextafter(bound, math.inf)
+
+
+class _Links:
+    """What follows for one sparsity from what is known of the others."""
+
+    def __init__(self, tolerance: Tolerance, covariance: Array) -> None:
+        scale = float(np.abs(covariance).max()) or 1.0
+        self._tolerance = replace(tolerance, scale=scale)
+        self._smallest = float(covariance.diagonal().min())
+
+    def met(self, lower: float, upper: float) -> bool:
+        """Whether there are a vector and a bound, and the gap is within the tolerance."""
+        known = math.isfinite(lower) and math.isfinite(upper)
+        return known and self._tolerance.met(lower, upper)
+
+    def connect(self, sparsities: Sequence[int], results: Sequence[Result]) -> tuple[Result, ...]:
+        """Use the first component of each sparsity for all others (facts 1 and 2)."""
+        bounds = [result.stages[0].upper_bound for result in results]
+        connected: list[Result] = []
+        for i, (q, result) in enumerate(zip(sparsities, results, strict=True)):
+            upper = min(bounds[i:])
+            for p, bound in zip(sparsities[:i], bounds, strict=False):
+                if p > 1:
+                    upper = min(upper, averaging_bound(bound, p, q, self._smallest))
+            best = result
+            if connected and len(result.sparsity) == 1:
+                best = _with_better(result, connected[-1].stages[0])
+            connected.append(self.with_upper(best, upper))
+        return tuple(connected)
+
+    def with_upper(self, result: Result, upper: float) -> Result:
+        """Return the result with a bound on its first stage, and the statuses that follow."""
+        first = result.stages[0]
+        # Rounding may put a proved bound a hair below the value that attains it.
+        upper = max(min(upper, first.upper_bound), first.variance)
+        status = Status.OPTIMAL if self.met(first.variance, upper) else first.status
+        stages = (replace(first, upper_bound=upper, status=status), *result.stages[1:])
+        overall = result.status
+        if result.exhausted or len(stages) == len(result.sparsity):
+            finished = Status.EXHAUSTED if result.exhausted else Status.OPTIMAL
+            still_open = [stage.status for stage in stages if stage.status is not Status.OPTIMAL]
+            overall = still_open[-1] if still_open else finished
+        return replace(
+            result,
+            stages=stages,
+            status=overall,
+            guarantee=max(stage.upper_bound - stage.variance for stage in stages),
+        )
+
+
+def _with_better(result: Result, other: Component) -> Result:
+    """Return the result of one component with another vector, if that has more variance."""
+    own = result.stages[0]
+    if other.variance <= own.variance:
+        return result
+    return replace(result, stages=(replace(own, vector=other.vector, variance=other.variance),))
+
+
+def _table(results: Sequence[Result], count: int, name: str) -> Array:
+    table = np.full((len(results), count), np.nan)
+    for row, result in zip(table, results, strict=True):
+        row[: result.n_components] = getattr(result, name)
+    return table
+
+
+def _rows(table: Array) -> list[list[float | None]]:
+    """JSON has no NaN and no infinity: they become None."""
+    return [[float(x) if math.isfinite(x) else None for x in row] for row in table]

@@ -1,0 +1,85 @@
+"""Largest sums over supports: the combinatorics that every separable bound shares.
+
+A support has ``size`` indices and contains the included ones.  Sums are over numbers ≥ 0 where a
+maximum over smaller supports is meant too.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from orthospca._typing import Array, BoolArray
+
+
+def strongest_sums(matrix: Array, count: int) -> Array:
+    """Sum of the ``count`` largest off-diagonal magnitudes of each row."""
+    n = len(matrix)
+    count = min(count, n - 1)
+    if count <= 0:
+        return np.zeros(n)
+    magnitudes = np.abs(matrix)
+    np.fill_diagonal(magnitudes, 0.0)
+    if count == n - 1:
+        return np.asarray(magnitudes.sum(axis=1))
+    magnitudes.partition(n - count, axis=1)
+    return np.asarray(magnitudes[:, n - count :].sum(axis=1))
+
+
+def row_sums(squares: Array, inside: BoolArray, size: int) -> Array:
+    """Return the largest sum of each row over supports with its index and the included ones.
+
+    Parameters
+    ----------
+    squares : array of shape (n, n)
+        Entries ≥ 0.
+    inside : boolean array
+        The included indices.
+    size : int
+        Size of a support.
+    """
+    forced = squares[:, inside].sum(axis=1)
+    others = np.where(inside[None, :], 0.0, squares)
+    room = size - int(np.count_nonzero(inside))
+    # A free row spends one of the free places on itself.
+    outside = squares.diagonal() + strongest_sums(others, room - 1) + forced
+    return np.where(inside, strongest_sums(others, room) + forced, outside)
+
+
+def best_sums(costs: Array, inside: BoolArray, size: int) -> tuple[float, Array]:
+    """Return the largest sum over a support, and the largest over supports with each index.
+
+    Parameters
+    ----------
+    costs : array
+    inside : boolean array
+        Indices that every support contains.
+    size : int
+        Size of a support.
+    """
+    base = float(costs[inside].sum())
+    free = costs[~inside]
+    room = min(size - int(np.count_nonzero(inside)), len(free))
+    if room <= 0:
+        return base, np.where(inside, base, -math.inf)
+    ordered = np.sort(free)[::-1]
+    total = base + float(ordered[:room].sum())
+    # An index outside the best support takes the place of its cheapest member.  Added up anew: the
+    # difference of large sums would lose the digits of small ones.
+    with_each = np.minimum(total, base + float(ordered[: room - 1].sum()) + costs)
+    return total, np.where(inside, total, with_each)
+
+
+def sums_without(costs: Array, inside: BoolArray, size: int, total: float) -> Array:
+    """Largest total over supports that do not contain each free index."""
+    free = np.flatnonzero(~inside)
+    room = min(size - (len(costs) - len(free)), len(free))
+    result = np.full(len(costs), total)
+    if room <= 0:
+        return result
+    order = free[np.argsort(-costs[free], kind="stable")]
+    chosen = order[:room]
+    following = costs[order[room]] if room < len(order) else 0.0
+    result[chosen] = total - costs[chosen] + following
+    return result

@@ -1,0 +1,574 @@
+"""The scikit-learn estimator: its conventions, its numbers, and what it accepts."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from orthospca import OrthogonalSparsePCA, Status, datasets, solve
+from orthospca import estimator as module
+
+CONTAINERS = [sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.coo_array]
+
+
+@pytest.fixture(scope="module")
+def wine() -> np.ndarray:
+    return datasets.load_wine().data
+
+
+@pytest.fixture
+def counts() -> np.ndarray:
+    """Mostly zeros, with one full column that is far from zero and hardly varies."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.3, size=(60, 8)).astype(float)
+    X[:, 1] += 2 * X[:, 0]
+    X[:, 5] = 1e6 + rng.standard_normal(60)
+    assert (X == 0).mean() > 0.5
+    return X
+
+
+def hard() -> np.ndarray:
+    """Noise: no method closes the gap at the root."""
+    return np.random.default_rng(0).standard_normal((80, 40))
+
+
+# ---------------------------------------------------------------------------- conventions
+
+
+@parametrize_with_checks(
+    [
+        OrthogonalSparsePCA(),
+        OrthogonalSparsePCA(covariance="correlation", sparsity=3),
+        OrthogonalSparsePCA(method="eigenvalue", sparsity=2, gap=1e-9),
+        OrthogonalSparsePCA(sparsity=1),
+        OrthogonalSparsePCA(1, [2], method="enumeration", covariance="correlation", n_jobs=2),
+    ]
+)
+def test_obeys_every_convention(estimator, check):
+    """Tests scikit-learn's own checks, with no expected failures."""
+    check(estimator)
+
+
+def test_clone_and_pickle_keep_everything(wine):
+    """Tests that a clone has the parameters only, and a pickle the fit as well."""
+    fitted = OrthogonalSparsePCA(3, 4, covariance="correlation", gap=1e-6).fit(wine)
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params()
+    assert not hasattr(copy, "components_")
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.transform(wine), fitted.transform(wine))
+    assert again.result_.to_dict() == fitted.result_.to_dict()
+
+
+def test_unfitted():
+    """Tests that every method that needs a fit says so."""
+    unfitted = OrthogonalSparsePCA()
+    for method in (unfitted.transform, unfitted.inverse_transform, unfitted.score):
+        with pytest.raises(NotFittedError):
+            method(np.zeros((2, 2)))
+    with pytest.raises(NotFittedError):
+        unfitted.get_covariance()
+
+
+def test_pipeline_and_grid_search(wine):
+    """Tests that sparsity can be chosen inside a pipeline, by its own score or a classifier's."""
+    search = GridSearchCV(
+        OrthogonalSparsePCA(2, covariance="correlation"), {"sparsity": [1, 4, 13]}, cv=KFold(3)
+    ).fit(wine)
+    assert search.best_params_["sparsity"] > 1
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    labels = np.array(datasets.load_wine().target)
+    pipeline = make_pipeline(StandardScaler(), OrthogonalSparsePCA(4, 4), LogisticRegression())
+    choice = GridSearchCV(pipeline, {"orthogonalsparsepca__sparsity": [3, 5]}, cv=3)
+    assert choice.fit(wine, labels).best_score_ > 0.9
+
+
+def test_feature_names(wine):
+    """Tests the names of the scores without names of the features."""
+    fitted = OrthogonalSparsePCA(2, 3).fit(wine)
+    assert fitted.get_feature_names_out().tolist() == [
+        "orthogonalsparsepca0",
+        "orthogonalsparsepca1",
+    ]
+    assert fitted.result_.feature_names is None
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames(library, wine):
+    """Tests frames in and frames out, with the names of the features in the result."""
+    frames = pytest.importorskip(library)
+    names = list(datasets.load_wine().feature_names)
+    frame = frames.DataFrame(dict(zip(names, wine.T, strict=True)))
+    estimator = OrthogonalSparsePCA(2, 3, covariance="correlation").set_output(transform=library)
+    scores = estimator.fit_transform(frame)
+    assert isinstance(scores, frames.DataFrame)
+    assert list(scores.columns) == ["orthogonalsparsepca0", "orthogonalsparsepca1"]
+    plain = OrthogonalSparsePCA(2, 3, covariance="correlation").fit_transform(wine)
+    np.testing.assert_allclose(scores.to_numpy(), plain, atol=1e-10)
+    assert estimator.feature_names_in_.tolist() == names
+    assert "flavanoids" in estimator.result_.summary()
+    square = frames.DataFrame(dict(zip(names, np.cov(wine.T), strict=True)))
+    precomputed = OrthogonalSparsePCA(2, 3, covariance="precomputed").fit(square)
+    assert precomputed.result_.feature_names == tuple(names)
+
+
+def test_frame_out_of_an_array(wine):
+    """Tests that a frame can come out where none went in, inside a pipeline too."""
+    frames = pytest.importorskip("pandas")
+    pipeline = make_pipeline(StandardScaler(), OrthogonalSparsePCA(2, 3))
+    scores = pipeline.set_output(transform="pandas").fit_transform(wine)
+    assert isinstance(scores, frames.DataFrame)
+    assert scores.shape == (len(wine), 2)
+
+
+# ---------------------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize("kind", ["empirical", "correlation"])
+def test_agrees_with_solve(kind, wine):
+    """Tests that the fit is that of `solve` on NumPy's covariance or correlation."""
+    Q = np.cov(wine.T) if kind == "empirical" else np.corrcoef(wine.T)
+    fitted = OrthogonalSparsePCA(3, 4, covariance=kind, gap=1e-8).fit(wine)
+    result = solve(Q, 4, 3, gap=1e-8)
+    np.testing.assert_allclose(fitted.components_, result.components, atol=1e-7)
+    np.testing.assert_allclose(fitted.explained_variance_, result.variances, rtol=1e-10)
+    np.testing.assert_allclose(fitted.upper_bounds_, result.upper_bounds, rtol=1e-6)
+    assert (fitted.upper_bounds_ >= fitted.explained_variance_).all()
+    assert (fitted.gaps_ <= 1e-8 + 1e-12).all()
+    assert fitted.status_ is Status.OPTIMAL
+    assert fitted.n_components_ == 3
+    np.testing.assert_allclose(fitted.mean_, wine.mean(axis=0))
+    scale = wine.std(axis=0, ddof=1) if kind == "correlation" else np.ones(13)
+    np.testing.assert_allclose(fitted.scale_, scale)
+
+
+def test_certificates_cover_the_optimum(wine):
+    """Tests the bounds against exhaustive enumeration."""
+    fitted = OrthogonalSparsePCA(3, 3, covariance="correlation", gap=1e-2).fit(wine)
+    best = solve(np.corrcoef(wine.T), 3, method="enumeration").variances[0]
+    assert fitted.explained_variance_[0] <= best * (1 + 1e-12)
+    assert best <= fitted.upper_bounds_[0]
+
+
+@pytest.mark.parametrize("kind", ["empirical", "correlation"])
+def test_explained_variance_is_the_variance_of_the_scores(kind, wine):
+    """Tests the variance of each score, and that of the projection, which is their sum."""
+    fitted = OrthogonalSparsePCA(4, 3, covariance=kind).fit(wine)
+    scores = fitted.transform(wine)
+    np.testing.assert_allclose(scores.var(axis=0, ddof=1), fitted.explained_variance_)
+    np.testing.assert_allclose(scores.mean(axis=0), 0, atol=1e-10)
+    projected = (fitted.inverse_transform(scores) - fitted.mean_) / fitted.scale_
+    np.testing.assert_allclose(
+        projected.var(axis=0, ddof=1).sum(), fitted.explained_variance_.sum()
+    )
+    V = fitted.components_
+    np.testing.assert_allclose(V @ V.T, np.eye(4), atol=1e-12)
+    assert (np.count_nonzero(V, axis=1) <= 3).all()
+    assert (V[np.arange(4), np.abs(V).argmax(axis=1)] > 0).all()
+
+
+def test_without_sparsity_it_is_pca(wine):
+    """Tests that a sparsity of all features, or more, gives ordinary PCA."""
+    X = StandardScaler().fit_transform(wine)
+    fitted = OrthogonalSparsePCA(13, 100, gap=0.0).fit(X)
+    pca = PCA().fit(X)
+    np.testing.assert_allclose(fitted.explained_variance_, pca.explained_variance_)
+    np.testing.assert_allclose(fitted.explained_variance_ratio_, pca.explained_variance_ratio_)
+    np.testing.assert_allclose(fitted.explained_variance_ratio_.sum(), 1)
+    np.testing.assert_allclose(
+        np.abs(fitted.components_ @ pca.components_.T), np.eye(13), atol=1e-6
+    )
+    np.testing.assert_allclose(fitted.inverse_transform(fitted.transform(X)), X, atol=1e-9)
+    np.testing.assert_allclose(fitted.get_covariance(), pca.get_covariance(), atol=1e-9)
+    assert fitted.noise_variance_ == 0.0
+
+
+def test_exhausted_basis_explains_less_than_the_trace():
+    """Tests that components that run out are announced, and that their ratios stay below 1."""
+    Q = datasets.load_pitprops().covariance()
+    estimator = OrthogonalSparsePCA(13, 5, covariance="precomputed")
+    with pytest.warns(UserWarning, match="only 11 exist: it is proved"):
+        estimator.fit(Q)
+    assert estimator.status_ is Status.EXHAUSTED
+    assert estimator.n_components_ == 11
+    assert estimator.components_.shape == (11, 13)
+    assert len(estimator.get_feature_names_out()) == 11
+    assert estimator.explained_variance_ratio_.sum() == pytest.approx(11.890 / 13, rel=1e-3)
+    left = 13 - estimator.explained_variance_.sum()
+    assert estimator.noise_variance_ == pytest.approx(left / 2)
+
+
+def test_one_sparsity_for_each_component(wine):
+    """Tests a sequence of sparsities, clipped at the number of features."""
+    fitted = OrthogonalSparsePCA(3, np.array([20, 3, 2]), covariance="correlation").fit(wine)
+    assert fitted.result_.sparsity == (13, 3, 2)
+    assert (np.count_nonzero(fitted.components_, axis=1) <= [13, 3, 2]).all()
+
+
+@pytest.mark.parametrize("kind", ["empirical", "correlation"])
+def test_score_is_the_explained_share(kind, wine):
+    """Tests the score on the training data, on new data, and with weights."""
+    train, test = wine[::2], wine[1::2]
+    fitted = OrthogonalSparsePCA(3, 4, covariance=kind).fit(train)
+    assert fitted.score(train) == pytest.approx(fitted.explained_variance_ratio_.sum())
+    Z = (test - fitted.mean_) / fitted.scale_
+    rest = Z - Z @ fitted.components_.T @ fitted.components_
+    assert fitted.score(test) == pytest.approx(1 - np.square(rest).sum() / np.square(Z).sum())
+    assert 0 < fitted.score(test) < 1
+    weights = np.arange(len(test)) % 3
+    assert fitted.score(test, sample_weight=weights) == pytest.approx(
+        fitted.score(np.repeat(test, weights, axis=0))
+    )
+    more = OrthogonalSparsePCA(4, 4, covariance=kind).fit(train)
+    assert more.score(test) >= fitted.score(test)
+
+
+@pytest.mark.parametrize("kind", ["empirical", "correlation"])
+def test_model_covariance(kind, wine):
+    """Tests that the model has the variance of each component and the trace, in the units of X."""
+    fitted = OrthogonalSparsePCA(3, 4, covariance=kind).fit(wine)
+    C = fitted.get_covariance()
+    assert np.array_equal(C, C.T)
+    standardised = C / np.outer(fitted.scale_, fitted.scale_)
+    V = fitted.components_
+    np.testing.assert_allclose(
+        V @ standardised @ V.T, np.diag(fitted.explained_variance_), atol=1e-6
+    )
+    np.testing.assert_allclose(np.trace(standardised), fitted.result_.total_variance)
+    assert (np.linalg.eigvalsh(C) > 0).all()
+
+
+def test_inverse_transform(wine):
+    """Tests that scores survive the way back and forth, and that their number is checked."""
+    fitted = OrthogonalSparsePCA(3, 4, covariance="correlation").fit(wine)
+    scores = np.random.default_rng(0).standard_normal((7, 3))
+    np.testing.assert_allclose(fitted.transform(fitted.inverse_transform(scores)), scores)
+    with pytest.raises(ValueError, match="one column for each of the 3 components, got 2"):
+        fitted.inverse_transform(scores[:, :2])
+
+
+def test_same_fit_whatever_the_threads_and_the_seed(wine):
+    """Tests that jobs and random states leave every bit as it is."""
+    first = OrthogonalSparsePCA(3, 4, covariance="correlation").fit(wine)
+    for options in (
+        {"n_jobs": 2},
+        {"random_state": 7},
+        {"random_state": np.random.RandomState(3)},
+    ):
+        other = OrthogonalSparsePCA(3, 4, covariance="correlation", **options).fit(wine)
+        assert other.components_.tobytes() == first.components_.tobytes()
+        assert other.upper_bounds_.tobytes() == first.upper_bounds_.tobytes()
+
+
+# ---------------------------------------------------------------------------- weights
+
+
+@pytest.mark.parametrize("kind", ["empirical", "correlation"])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_weights_are_frequencies(kind, container, wine):
+    """Tests that a weight is a number of copies, in every number of the fit."""
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 4, len(wine))
+    weighted = OrthogonalSparsePCA(2, 3, covariance=kind).fit(
+        container(wine), sample_weight=weights
+    )
+    repeated = OrthogonalSparsePCA(2, 3, covariance=kind).fit(
+        container(np.repeat(wine, weights, axis=0))
+    )
+    for name in ("components_", "explained_variance_", "upper_bounds_", "mean_", "scale_"):
+        np.testing.assert_allclose(
+            getattr(weighted, name), getattr(repeated, name), rtol=1e-6, atol=1e-9
+        )
+
+
+def test_fractional_weights(wine):
+    """Tests the divisor with weights that are not whole, and that it does not move components."""
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(wine))
+    fitted = OrthogonalSparsePCA(1, 1, gap=0.0).fit(wine, sample_weight=weights)
+    mean = np.average(wine, axis=0, weights=weights)
+    variances = weights @ (wine - mean) ** 2 / (weights.sum() - 1)
+    np.testing.assert_allclose(fitted.explained_variance_, variances.max())
+    doubled = OrthogonalSparsePCA(1, 1, gap=0.0).fit(wine, sample_weight=2 * weights)
+    assert np.array_equal(doubled.components_, fitted.components_)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(5), "one number for each of the 178 observations, got shape"),
+        (np.ones((178, 2)), "got shape"),
+        (np.r_[1.0, -2.0, np.ones(176)], "not be negative, got -2.0 at position 1"),
+        (np.zeros(178), "must not be zero for every observation"),
+        (np.full(178, 1 / 178), "sum must be more than 1"),
+        (np.r_[np.nan, np.ones(177)], "NaN"),
+    ],
+)
+def test_bad_weights(weights, message, wine):
+    """Tests that bad weights are refused with what is wrong with them."""
+    with pytest.raises(ValueError, match=message):
+        OrthogonalSparsePCA().fit(wine, sample_weight=weights)
+
+
+# ---------------------------------------------------------------------------- sparse data
+
+
+@pytest.mark.parametrize("kind", ["empirical", "correlation"])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_sparse_data_as_dense(kind, container, counts):
+    """Tests that sparse and dense data give the same fit, scores and score."""
+    dense = OrthogonalSparsePCA(3, 3, covariance=kind).fit(counts)
+    X = container(counts)
+    fitted = OrthogonalSparsePCA(3, 3, covariance=kind).fit(X)
+    for name in ("components_", "explained_variance_", "mean_", "scale_"):
+        np.testing.assert_allclose(
+            getattr(fitted, name), getattr(dense, name), rtol=1e-9, atol=1e-9
+        )
+    np.testing.assert_allclose(fitted.transform(X), dense.transform(counts), atol=1e-7)
+    assert isinstance(fitted.transform(X), np.ndarray)
+    assert fitted.score(X) == pytest.approx(dense.score(counts), rel=1e-9)
+    weights = np.arange(len(counts)) % 3
+    assert fitted.score(X, sample_weight=weights) == pytest.approx(
+        dense.score(counts, sample_weight=weights), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_sparse_data_stay_sparse(layout, monkeypatch):
+    """Tests that no dense array of the size of X is made on the way."""
+    X = sparse.random_array((300, 40), density=0.1, format=layout, rng=np.random.default_rng(0))
+    expected = OrthogonalSparsePCA(2, 3).fit_transform(X.toarray())
+
+    def guarded(original):
+        def toarray(self, *args, **kwargs):
+            assert max(self.shape) < 300, "X was made dense"
+            return original(self, *args, **kwargs)
+
+        return toarray
+
+    for kind in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
+        for name in ("toarray", "todense"):
+            monkeypatch.setattr(kind, name, guarded(getattr(kind, name)))
+    estimator = OrthogonalSparsePCA(2, 3)
+    np.testing.assert_allclose(estimator.fit_transform(X), expected, atol=1e-10)
+    estimator.fit(X, sample_weight=np.arange(300) % 2)
+    estimator.score(X)
+
+
+def test_entries_stored_twice():
+    """Tests a sparse matrix that holds an entry as a sum of two."""
+    rows, columns = [0, 0, 1, 2, 3], [0, 0, 1, 0, 1]
+    X = sparse.csr_array((np.array([1.0, 2.0, 5.0, 4.0, 1.0]), (rows, columns)), shape=(4, 3))
+    split = sparse.csr_array(
+        (np.array([1.0, 2.0, 5.0, 4.0, 1.0]), np.array([0, 0, 1, 0, 1]), [0, 2, 3, 4, 5]),
+        shape=(4, 3),
+    )
+    a, b = OrthogonalSparsePCA(2, 2).fit(X), OrthogonalSparsePCA(2, 2).fit(split)
+    np.testing.assert_allclose(a.components_, b.components_)
+    assert a.score(X) == pytest.approx(b.score(split))
+
+
+# ---------------------------------------------------------------------------- types
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_single_precision(container, wine):
+    """Tests that scores keep the type of the data, and the certificate stays in double."""
+    X = wine.astype(np.float32)
+    single = OrthogonalSparsePCA(2, 3, covariance="correlation").fit(container(X))
+    double = OrthogonalSparsePCA(2, 3, covariance="correlation").fit(X.astype(np.float64))
+    for name in ("components_", "mean_", "scale_"):
+        assert getattr(single, name).dtype == np.float32
+        np.testing.assert_allclose(getattr(single, name), getattr(double, name), rtol=1e-5)
+    for name in ("explained_variance_", "upper_bounds_", "gaps_"):
+        assert getattr(single, name).dtype == np.float64
+        np.testing.assert_allclose(
+            getattr(single, name), getattr(double, name), rtol=1e-6, atol=1e-12
+        )
+    scores = single.transform(container(X))
+    assert scores.dtype == np.float32
+    assert single.inverse_transform(scores).dtype == np.float32
+    np.testing.assert_allclose(scores, double.transform(X), atol=2e-4)
+
+
+def test_integers_and_lists():
+    """Tests that whole numbers are read as numbers."""
+    X = [[1, 2, 0], [3, 1, 1], [0, 0, 5], [2, 2, 2]]
+    assert OrthogonalSparsePCA(2, 2).fit_transform(X).dtype == np.float64
+
+
+def test_blocks_of_rows(wine, monkeypatch):
+    """Tests that the covariance does not depend on how many rows are centred at a time."""
+    expected = OrthogonalSparsePCA(2, 3).fit(wine)
+    monkeypatch.setattr(module, "BLOCK_ENTRIES", 100)
+    fitted = OrthogonalSparsePCA(2, 3).fit(wine)
+    np.testing.assert_allclose(fitted.explained_variance_, expected.explained_variance_)
+    assert fitted.score(wine) == pytest.approx(expected.score(wine))
+
+
+# ---------------------------------------------------------------------------- constant features
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_constant_features(container, wine):
+    """Tests that a constant feature is not blown up by its rounding error."""
+    X = np.column_stack([np.full(178, 0.1), wine[:, :4], np.zeros(178), np.full(178, 1e5 / 3)])
+    fitted = OrthogonalSparsePCA(4, 2, covariance="correlation").fit(container(X))
+    assert fitted.scale_[[0, 5, 6]].tolist() == [1, 1, 1]
+    assert (fitted.components_[:, [0, 5, 6]] == 0).all()
+    assert fitted.result_.total_variance == 4
+    plain = OrthogonalSparsePCA(4, 2).fit(container(X))
+    assert (plain.components_[:, [0, 5, 6]] == 0).all()
+
+
+def test_nothing_varies():
+    """Tests that data without variance have components, and no share of nothing."""
+    X = np.full((5, 3), 0.1)
+    for kind in ("empirical", "correlation"):
+        fitted = OrthogonalSparsePCA(2, 2, covariance=kind).fit(X)
+        assert fitted.explained_variance_.tolist() == [0, 0]
+        assert np.isnan(fitted.explained_variance_ratio_).all()
+        np.testing.assert_allclose(fitted.transform(X), 0, atol=1e-15)
+    assert np.isnan(OrthogonalSparsePCA(2, 2).fit(np.ones((5, 3))).score(np.ones((5, 3))))
+
+
+# ---------------------------------------------------------------------------- precomputed
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_precomputed(container, wine):
+    """Tests that the matrix gives the components, and observations are used as they are."""
+    Q = np.cov(wine.T)
+    fitted = OrthogonalSparsePCA(2, 3, covariance="precomputed").fit(container(Q))
+    direct = OrthogonalSparsePCA(2, 3).fit(wine)
+    np.testing.assert_allclose(fitted.components_, direct.components_, atol=1e-9)
+    assert (fitted.mean_ == 0).all()
+    assert (fitted.scale_ == 1).all()
+    np.testing.assert_allclose(fitted.transform(wine), wine @ fitted.components_.T)
+    centred = wine - wine.mean(axis=0)
+    assert fitted.score(centred) == pytest.approx(direct.score(wine))
+
+
+def test_precomputed_indefinite():
+    """Tests a matrix that is no covariance: shares of a negative trace are not defined."""
+    fitted = OrthogonalSparsePCA(2, 1, covariance="precomputed").fit([[-2.0, 1.0], [1.0, -3.0]])
+    assert fitted.explained_variance_.tolist() == [-2, -3]
+    assert np.isnan(fitted.explained_variance_ratio_).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.ones((3, 2)), r"X must be a square matrix .* got shape \(3, 2\)"),
+        ([[1.0, 2.0], [0.0, 1.0]], "X must be symmetric, got 2.0 at row 0, column 1"),
+        ([[1.0, np.nan], [np.nan, 1.0]], "NaN"),
+    ],
+)
+def test_bad_matrices(X, message):
+    """Tests that what is no symmetric matrix is refused."""
+    with pytest.raises(ValueError, match=message):
+        OrthogonalSparsePCA(1, 1, covariance="precomputed").fit(X)
+
+
+def test_precomputed_has_no_weights_and_no_scores():
+    """Tests that what makes no sense for a matrix is refused."""
+    estimator = OrthogonalSparsePCA(1, 1, covariance="precomputed")
+    with pytest.raises(ValueError, match="sample_weight must be None"):
+        estimator.fit(np.eye(2), sample_weight=[1, 1])
+    with pytest.raises(ValueError, match="fit_transform needs observations"):
+        estimator.fit_transform(np.eye(2))
+
+
+# ---------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_components": 14}, "n_components=14 must be at most n_features=13"),
+        ({"n_components": 0}, "n_components must be at least 1, got 0"),
+        ({"n_components": 1.5}, "n_components must be an integer, got 1.5"),
+        ({"sparsity": 0}, "sparsity must be at least 1, got 0"),
+        ({"sparsity": 2.0}, "sparsity must be an integer, got 2.0"),
+        ({"sparsity": True}, "sparsity must be an integer, got True"),
+        ({"sparsity": [3]}, "one for each of the 2 components"),
+        ({"sparsity": "5"}, "sparsity must be an integer"),
+        ({"covariance": "robust"}, "covariance must be one of 'empirical', 'correlation'"),
+        ({"method": "deflation"}, "method must be one of .*, got 'deflation'"),
+        ({"method": "magic"}, "method must be one of .*, got 'magic'"),
+        ({"gap": -1.0}, "gap must be finite and not negative"),
+        ({"random_state": "x"}, "cannot be used to seed"),
+    ],
+)
+def test_bad_parameters(options, message, wine):
+    """Tests that bad parameters are accepted at first and refused by `fit`."""
+    estimator = OrthogonalSparsePCA(**options)
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(wine)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+def test_missing_values_are_refused(value, container):
+    """Tests missing and infinite values, dense and sparse."""
+    X = np.arange(12.0).reshape(4, 3)
+    fitted = OrthogonalSparsePCA(1, 1).fit(X)
+    X[1, 2] = value
+    for method in (OrthogonalSparsePCA().fit, fitted.transform, fitted.score):
+        with pytest.raises(ValueError, match="contains"):
+            method(container(X))
+
+
+def test_overflow_is_refused():
+    """Tests numbers whose squares are none."""
+    with pytest.raises(ValueError, match="X must be rescaled"):
+        OrthogonalSparsePCA(1, 1).fit(np.array([[1e200, 0.0], [0.0, 1.0], [1.0, 1.0]]))
+
+
+# ---------------------------------------------------------------------------- what is left open
+
+
+def test_open_gap_is_announced():
+    """Tests that an open gap is a warning with advice, and that bounds are still given."""
+    estimator = OrthogonalSparsePCA(2, 8, method="eigenvalue", gap=1e-9, node_limit=1)
+    with pytest.warns(ConvergenceWarning, match=r"2 of 2 components .*node limit.* raise time_"):
+        estimator.fit(hard())
+    assert estimator.status_ is Status.NODE_LIMIT
+    assert (estimator.gaps_ > 1e-9).all()
+    assert estimator.n_components_ == 2
+
+
+def stopped_after(count):
+    def stopped(*args, **kwargs):
+        result = solve(*args, **kwargs)
+        return replace(result, stages=result.stages[:count], status=Status.TIME_LIMIT)
+
+    return stopped
+
+
+def test_fewer_components_than_asked(monkeypatch, wine):
+    """Tests that a limit that came before a component was found is announced."""
+    monkeypatch.setattr(module, "solve", stopped_after(1))
+    estimator = OrthogonalSparsePCA(3, 4, covariance="correlation")
+    with pytest.warns(ConvergenceWarning, match=r"n_components=3 .* only 1 were found \(time"):
+        scores = estimator.fit_transform(wine)
+    assert scores.shape == (178, 1)
+    assert estimator.n_components_ == 1
+
+
+def test_interrupt_before_the_first_component(monkeypatch, wine):
+    """Tests that there is no fitted estimator without a component."""
+    monkeypatch.setattr(module, "solve", stopped_after(0))
+    with pytest.raises(KeyboardInterrupt):
+        OrthogonalSparsePCA().fit(wine)

@@ -1,0 +1,592 @@
+"""Tests of the search: any valid bound leads to the optimum, and what is closed covers everything.
+
+The bounds used here are deliberately weak, or absurd, or interrupted; then the strong bound itself,
+node by node, against every support of the node.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+import strategies
+from brute_force import candidates, sequence
+
+from orthospca import search as search_module
+from orthospca import stages, strong
+from orthospca.bounds import ClassicalBound
+from orthospca.limits import Watch
+from orthospca.nodes import Bound, Closed, Node, NodeBound, Reason
+from orthospca.problem import Subproblem
+from orthospca.result import Status
+from orthospca.search import BranchAndBound, Outcome, Tolerance
+from orthospca.strong import StrongBound
+from orthospca.support import Candidate, best_on_support, no_feasible_vector
+
+#: Rounding of the brute force, relative to the largest entry.
+ROUNDING = 1e-13
+
+KINDS = tuple(
+    getattr(strategies, kind.replace("-", "_"))
+    for kind in strategies.KINDS
+    if kind != "badly-scaled"
+)
+
+
+class Case:
+    """A random problem, with the components before it and the value of each of its supports."""
+
+    def __init__(self, seed: int, largest: int = 7, smallest: int = 2) -> None:
+        self.rng = rng = np.random.default_rng(seed)
+        n = int(rng.integers(smallest, largest + 1))
+        self.p = p = int(rng.choice([1, 2, rng.integers(1, n + 1)]))
+        self.matrix = KINDS[seed % len(KINDS)](rng, n)
+        self.previous = np.empty((0, n))
+        if rng.random() < 0.5:
+            found = sequence(self.matrix, [p] * int(rng.integers(1, 3)))
+            self.previous = np.array([optimum.vector for optimum in found])
+        self.problem = Subproblem(self.matrix, p, np.ascontiguousarray(self.previous.T))
+        self.values = {
+            best.support: best.value for best, _ in candidates(self.matrix, self.previous, p)
+        }
+        self.optimum = max(self.values.values(), default=-math.inf)
+        self.scale = self.problem.scale
+        self.slack = ROUNDING * self.scale
+
+    @property
+    def root(self) -> Node:
+        return Node(np.arange(0), np.arange(len(self.matrix)))
+
+    def inside(self, node: Node | Closed | NodeBound) -> dict[tuple[int, ...], float]:
+        """The supports of a node, with their values."""
+        included, allowed = set(node.included), set(node.allowed)
+        return {T: v for T, v in self.values.items() if included <= set(T) <= allowed}
+
+    def best_inside(self, node: Node | Closed | NodeBound) -> float:
+        return max(self.inside(node).values(), default=-math.inf)
+
+    def candidate(self, rank: int) -> Candidate:
+        """The vector of the support with the best value, the next, …; of the worst for −1."""
+        ordered = sorted(self.values, key=self.values.__getitem__, reverse=True)
+        found = best_on_support(self.problem, np.array(ordered[min(rank, len(ordered) - 1)]))
+        assert found is not None
+        return found
+
+
+class Loose:
+    """An absurd bound that is valid all the same: infinity."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+
+    def upper(self, node: Node) -> float:
+        return math.inf
+
+    def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
+        branch = int(node.free[len(node.free) // 2])
+        return NodeBound(
+            self.upper(node), Reason.EIGENVALUE, node.included, node.allowed, branch=branch
+        )
+
+
+class Weak(Loose):
+    """The optimum of the node and something more, different in each node."""
+
+    def upper(self, node: Node) -> float:
+        best = self.case.best_inside(node)
+        if best == -math.inf:
+            return -math.inf
+        extra = (7 * int(node.included.sum()) + 3 * int(node.allowed.sum())) % 5
+        return best + 0.1 * extra * self.case.scale + self.case.slack
+
+
+class Exact(Loose):
+    """The optimum of the node: the best bound there is."""
+
+    def upper(self, node: Node) -> float:
+        return self.case.best_inside(node) + self.case.slack
+
+
+class Fixing(Loose):
+    """Drops each index that no support above the cutoff contains, then bounds what is left."""
+
+    def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
+        inside = self.case.inside(node)
+        kept = {T for T, v in inside.items() if v > cutoff}
+        allowed = np.array(
+            [i for i in node.allowed if i in node.included or any(i in T for T in kept)]
+        )
+        left = {T: v for T, v in inside.items() if set(T) <= set(allowed)}
+        gone = [v for T, v in inside.items() if T not in left]
+        free = np.setdiff1d(allowed, node.included)
+        return NodeBound(
+            max(left.values(), default=-math.inf) + self.case.slack,
+            Reason.MULTIPLIERS,
+            node.included,
+            allowed,
+            branch=int(free[0]) if len(free) else -1,
+            fixed_upper=max(gone, default=-math.inf) + self.case.slack,
+        )
+
+
+def strong_bound(case: Case) -> StrongBound:
+    return StrongBound(case.problem, max(abs(case.optimum), 1e-3 * case.scale), max_iterations=25)
+
+
+def classical_bound(case: Case) -> ClassicalBound:
+    return ClassicalBound(case.problem)
+
+
+BOUNDS: tuple[Callable[[Case], Bound], ...] = (
+    Loose,
+    Weak,
+    Exact,
+    Fixing,
+    classical_bound,
+    strong_bound,
+)
+#: Bounds that leave the node as it is, so that the closed nodes alone cover everything.
+WITHOUT_FIXING = (Loose, Weak, Exact, classical_bound)
+
+
+def run(case: Case, bound: Bound, tolerance: Tolerance | None = None, **options: Any) -> Outcome:
+    watch = options.pop("watch", None) or Watch()
+    tolerance = tolerance or Tolerance(1e-9 * case.scale, 0.0)
+    return BranchAndBound(case.problem, bound, tolerance, watch, **options).run([case.root])
+
+
+def check_closed(case: Case, outcome: Outcome, complete: bool) -> None:
+    """No closed node claims too little; together, with what was removed, they cover everything."""
+    for closed in outcome.closed:
+        assert closed.upper >= case.best_inside(closed) - case.slack, closed
+    for T, value in case.values.items():
+        covered = any(
+            set(closed.included) <= set(T) <= set(closed.allowed) for closed in outcome.closed
+        )
+        assert covered or not complete, T
+        assert value <= outcome.upper + case.slack, T
+
+
+@pytest.mark.parametrize("enumerate_below", [1, 5, 10_000])
+@pytest.mark.parametrize("make", BOUNDS)
+def test_any_valid_bound_leads_to_the_optimum(make: Callable, enumerate_below: int) -> None:
+    """Tests weak, absurd, exact and fixing bounds on random problems, to the last node."""
+    for seed in range(40):
+        case = Case(seed)
+        outcome = run(case, make(case), enumerate_below=enumerate_below)
+        check_closed(case, outcome, complete=make in WITHOUT_FIXING)
+        if not case.values:
+            assert outcome.status is Status.EXHAUSTED
+            assert outcome.best is None
+            continue
+        assert outcome.best is not None
+        assert outcome.status is Status.OPTIMAL
+        assert outcome.best.value == pytest.approx(case.optimum, abs=2e-9 * case.scale)
+        x = outcome.best.vector
+        assert np.count_nonzero(x) <= case.p
+        assert abs(np.linalg.norm(x) - 1) <= 1e-12
+        assert np.abs(case.previous @ x).max(initial=0.0) <= 1e-12
+
+
+@pytest.mark.parametrize("make", BOUNDS)
+def test_wide_tolerance_leaves_a_valid_bound(make: Callable) -> None:
+    """Tests tolerances that close nodes with better vectors inside: the bound must cover them.
+
+    The incumbent is the worst support's, so that the certificate cannot hide behind it.
+    """
+    for seed in range(60):
+        case = Case(seed, smallest=3)
+        if not case.values:
+            continue
+        incumbent = case.candidate(-1)
+        for part in (0.3, 0.7, 1.0, 1.5):
+            eps = part * (case.optimum - incumbent.value)
+            outcome = run(case, make(case), Tolerance(eps, 0.0), incumbent=incumbent)
+            assert outcome.upper >= case.optimum - case.slack, (seed, part)
+            check_closed(case, outcome, complete=False)
+            if outcome.status is Status.OPTIMAL:
+                assert outcome.best is not None
+                gap = outcome.upper - outcome.best.value
+                assert gap <= max(eps, 1e-10 * case.scale) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("make", [Weak, Fixing, strong_bound])
+def test_the_same_search_for_any_number_of_threads(make: Callable) -> None:
+    """Tests that the closed nodes are the same, in the same order, digit for digit."""
+    for seed in range(100, 112):
+        case = Case(seed, largest=8, smallest=6)
+        runs = []
+        for n_jobs in (1, 2, 3):
+            outcome = run(case, make(case), n_jobs=n_jobs)
+            closed = [
+                (tuple(c.included), tuple(c.allowed), c.upper, c.reason) for c in outcome.closed
+            ]
+            vector = None if outcome.best is None else outcome.best.vector.tolist()
+            runs.append((closed, vector, outcome.upper, outcome.status, outcome.nodes))
+        assert runs[0] == runs[1] == runs[2]
+
+
+@pytest.mark.parametrize("make", BOUNDS)
+def test_node_limit(make: Callable) -> None:
+    """Tests every limit up to the end: the bound is valid, and "optimal" only where it is."""
+    for seed in range(200, 210):
+        case = Case(seed, smallest=4)
+        for limit in range(1, 16):
+            outcome = run(case, make(case), watch=Watch(node_limit=limit))
+            assert outcome.upper >= case.optimum - case.slack
+            if outcome.status is Status.OPTIMAL:
+                assert outcome.best is not None
+                assert outcome.best.value == pytest.approx(case.optimum, abs=2e-9 * case.scale)
+            elif outcome.status is Status.EXHAUSTED:
+                assert not case.values
+            else:
+                assert outcome.status is Status.NODE_LIMIT
+
+
+@pytest.mark.parametrize("make", BOUNDS)
+@pytest.mark.parametrize("known", [True, False])
+def test_no_time_at_all(make: Callable, known: bool) -> None:
+    """Tests a search that may not begin: the bound known beforehand, or none, and no claim."""
+    for seed in range(10):
+        case = Case(seed)
+        if not case.values:
+            continue
+        upper = case.optimum + case.scale if known else math.inf
+        outcome = run(case, make(case), watch=Watch(time_limit=0.0), upper=upper)
+        assert outcome.status is Status.TIME_LIMIT
+        assert outcome.best is None
+        assert outcome.upper == upper
+        assert outcome.closed == ()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("make", [Weak, Loose, Fixing, strong_bound])
+def test_interrupt_inside_the_bound(make: Callable, n_jobs: int) -> None:
+    """Tests Ctrl-C during the bound of each node in turn: what is returned stays true."""
+    for seed in (300, 301, 304, 311):
+        case = Case(seed, smallest=5)
+        interrupts = 0
+        for last in range(12):
+            bound = make(case)
+            calls = []
+
+            def interrupted(
+                node: Node,
+                cutoff: float,
+                watch: Watch,
+                bound: Bound = bound,
+                calls: list = calls,
+                last: int = last,
+            ) -> NodeBound:
+                calls.append(None)
+                if len(calls) > last:
+                    raise KeyboardInterrupt
+                return bound(node, cutoff, watch)
+
+            watch = Watch()
+            outcome = run(case, interrupted, watch=watch, n_jobs=n_jobs)
+            assert outcome.upper >= case.optimum - case.slack
+            if len(calls) > last:
+                interrupts += 1
+                assert watch.interrupted
+                met = outcome.best is not None and outcome.upper <= outcome.best.value + 1e-8
+                assert outcome.status is Status.INTERRUPTED or met
+        assert interrupts or not case.values
+
+
+def test_interrupt_by_the_callback() -> None:
+    """Tests that a callback that says stop, or raises Ctrl-C itself, leaves a valid bound."""
+    for seed in range(10):
+        case = Case(seed, smallest=4)
+        for last in range(4):
+            for raises in (False, True):
+                reports = []
+
+                def callback(
+                    progress: Any, reports: list = reports, last: int = last, raises: bool = raises
+                ) -> bool:
+                    reports.append(progress)
+                    if len(reports) > last and raises:
+                        raise KeyboardInterrupt
+                    return len(reports) > last
+
+                outcome = run(case, Loose(case), watch=Watch(callback=callback))
+                assert outcome.upper >= case.optimum - case.slack
+                assert all(report.upper >= case.optimum - case.slack for report in reports)
+
+
+class InterruptAt:
+    """Raises Ctrl-C before a chosen line of the search module, counted as they are executed."""
+
+    def __init__(self, line: int) -> None:
+        self.left = line
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename != search_module.__file__:
+            return None
+        if frame.f_code.co_name == "_outcome":
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self
+
+
+@pytest.mark.parametrize("seed", [3, 8, 400, 407])
+def test_interrupt_at_any_line(seed: int) -> None:
+    """Tests Ctrl-C between any two lines of the search: the bound is valid, or none is returned.
+
+    A signal can arrive anywhere, also between taking nodes off the frontier and noting that they
+    are being worked on.
+    """
+    case = Case(seed, smallest=4, largest=5)
+    case.p = 2
+    case.problem = Subproblem(case.matrix, 2, np.empty((len(case.matrix), 0)))
+    case.previous = np.empty((0, len(case.matrix)))
+    case.values = {b.support: b.value for b, _ in candidates(case.matrix, case.previous, 2)}
+    case.optimum = max(case.values.values())
+    wrong = []
+    for line in range(3000):
+        tracer = InterruptAt(line)
+        before = sys.gettrace()
+        sys.settrace(tracer)
+        try:
+            outcome = run(case, Weak(case), incumbent=case.candidate(-1))
+        except KeyboardInterrupt:
+            continue
+        finally:
+            sys.settrace(before)
+        if outcome.upper < case.optimum - case.slack:
+            wrong.append((line, outcome.upper, case.optimum))
+        if tracer.left >= 0:
+            break
+    else:
+        pytest.fail("the search has more lines than were tried")
+    assert wrong == []
+
+
+def test_roots_that_overlap_or_are_missing() -> None:
+    """Tests several roots that cover one another, and no root: nothing is left to search."""
+    for seed in range(10):
+        case = Case(seed, smallest=3)
+        if not case.values:
+            continue
+        n = len(case.matrix)
+        roots = [Node(np.array([i]), np.arange(n)) for i in range(n)]
+        tolerance = Tolerance(1e-9 * case.scale, 0.0)
+        search = BranchAndBound(case.problem, Weak(case), tolerance, Watch())
+        outcome = search.run(roots)
+        assert outcome.best is not None
+        assert outcome.best.value == pytest.approx(case.optimum, abs=2e-9 * case.scale)
+        assert outcome.upper >= case.optimum - case.slack
+        search = BranchAndBound(case.problem, Weak(case), tolerance, Watch(), upper=1e9)
+        search.closed_upper = case.optimum
+        assert search.run([]).upper >= case.optimum
+
+
+@pytest.mark.parametrize(("eps", "gap"), [(0.0, 0.0), (0.1, 0.0), (0.0, 1e-4), (1e-3, 0.1)])
+def test_cutoff_keeps_the_tolerance(eps: float, gap: float) -> None:
+    """Tests that a node closed at the cutoff leaves the tolerance met, in spite of rounding."""
+    tolerance = Tolerance(eps, gap)
+    assert tolerance.cutoff(-math.inf) == -math.inf
+    rng = np.random.default_rng(0)
+    for lower in rng.standard_normal(2000) * 10.0 ** rng.uniform(-8, 8, size=2000):
+        cutoff = tolerance.cutoff(float(lower))
+        assert cutoff >= lower
+        assert tolerance.met(float(lower), cutoff)
+    assert not tolerance.met(-math.inf, 1.0)
+
+
+#: How many supports are enumerated rather than bounded; everything here would be.
+SHORTCUTS = ("ENUMERATE_BELOW", "ENUMERATE_BELOW_STRONG", "ENUMERATE_WITHOUT_INCUMBENT")
+
+
+def lopsided(case: Case) -> None:
+    """Make a few variances hugely negative: large numbers that no support of interest contains."""
+    case.matrix = case.matrix.copy()
+    size = case.scale * 10.0 ** case.rng.uniform(8, 9.5)
+    case.matrix[np.diag_indices(len(case.matrix))] -= size * (
+        case.rng.random(len(case.matrix)) < 0.3
+    )
+    case.problem = Subproblem(case.matrix, case.p, case.problem.previous)
+    found = candidates(case.matrix, case.previous, case.p)
+    case.values = {best.support: best.value for best, _ in found}
+    case.optimum = max(case.values.values(), default=-math.inf)
+    case.slack = ROUNDING * case.problem.scale
+
+
+@pytest.mark.parametrize("rank", [None, 1, 3, -1])
+@pytest.mark.parametrize("disguise", [False, True])
+@pytest.mark.parametrize(
+    "solve_stage",
+    [stages.solve_by_enumeration, stages.solve_by_classical_bounds, stages.solve_by_strong_bound],
+)
+def test_stage_with_any_incumbent(
+    solve_stage: Callable, disguise: bool, rank: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests whole stages, screening included, that begin with a bad incumbent or with none.
+
+    A heuristic that finds the optimum at once would hide everything that was wrongly ruled out.
+    """
+    for shortcut in SHORTCUTS:
+        monkeypatch.setattr(stages, shortcut, 1)
+    for seed in range(800, 840):
+        case = Case(seed, smallest=3)
+        if disguise:
+            lopsided(case)
+        if not case.values:
+            continue
+        first = None if rank is None else case.candidate(rank)
+        monkeypatch.setattr(stages, "find_incumbent", lambda *_, first=first: first)
+        distance = case.scale if first is None else case.optimum - first.value
+        for eps in (0.0, 0.3 * distance, 0.9 * distance, 1.1 * distance):
+            outcome = solve_stage(case.problem, Tolerance(eps, 0.0), Watch(node_limit=5000), None)
+            assert outcome.upper >= case.optimum - case.slack, (seed, eps)
+            assert outcome.best is not None
+            assert outcome.best.value <= case.optimum + case.slack
+            if outcome.status is Status.OPTIMAL:
+                allowed = eps + 1e-9 * case.problem.scale
+                assert case.optimum - outcome.best.value <= allowed, (seed, eps)
+            for T, value in case.values.items():
+                covered = any(
+                    set(c.included) <= set(T) <= set(c.allowed) and c.upper >= value - case.slack
+                    for c in outcome.closed
+                )
+                assert covered or value <= outcome.upper + case.slack
+
+
+def random_node(case: Case) -> Node:
+    """A node with some indices in and some out."""
+    rng, n, p = case.rng, len(case.matrix), case.p
+    allowed = np.sort(rng.permutation(n)[: int(rng.integers(p, n + 1))])
+    included = np.sort(rng.permutation(allowed)[: int(rng.integers(0, p))])
+    return Node(included, allowed)
+
+
+def random_cutoff(case: Case) -> float:
+    """Around the optimum, or around the value of some support."""
+    value = float(case.rng.choice([case.optimum, *case.values.values()]))
+    return value + float(case.rng.choice([0.0, 1e-9, -1e-9, 0.1, -0.1, 0.5, -0.5])) * case.scale
+
+
+def check_bound(case: Case, node: Node, bound: NodeBound, cutoff: float) -> None:
+    """What a bound says of a node, against every support of it."""
+    kept = case.inside(bound)
+    gone = [v for T, v in case.inside(node).items() if T not in kept]
+    assert set(node.included) <= set(bound.included) <= set(bound.allowed) <= set(node.allowed)
+    assert max(kept.values(), default=-math.inf) <= bound.upper + case.slack
+    assert max(gone, default=-math.inf) <= cutoff + case.slack
+    covered = max(bound.upper, bound.fixed_upper)
+    assert max(gone, default=-math.inf) <= covered + case.slack
+    for support in bound.supports:
+        assert len(set(support.tolist())) == len(support) == case.p
+        assert set(bound.included) <= set(support) <= set(bound.allowed)
+
+
+def is_open(case: Case, bound: NodeBound, cutoff: float) -> bool:
+    """Whether the search would branch on what is left of the node."""
+    determined = len(bound.allowed) <= case.p or len(bound.included) >= case.p
+    infeasible = no_feasible_vector(case.problem, bound.allowed)
+    return bound.upper > cutoff and not determined and not infeasible
+
+
+#: Values of LARGEST_ACTIVE, FIRST_ACTIVE, GROWTH and GROWTH_ROUNDS: the real ones, and small ones
+#: that force pricing.
+ACTIVE_SETS = (None, (2, 1, 1, 1), (3, 3, 2, 4), (4, 2, 1, 2))
+
+
+@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("sizes", ACTIVE_SETS)
+def test_strong_bound_node_by_node(
+    sizes: tuple[int, ...] | None, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests the strong bound of random nodes and of their descendants against every support.
+
+    The children inherit what their parent hands down, as in the search.
+    """
+    names = ("LARGEST_ACTIVE", "FIRST_ACTIVE", "GROWTH", "GROWTH_ROUNDS")
+    for name, value in zip(names, sizes or (), strict=False):
+        monkeypatch.setattr(strong, name, value)
+    for seed in range(500 + part, 680, 3):
+        case = Case(seed, largest=9, smallest=3)
+        if not case.values:
+            continue
+        shift = float(case.rng.choice([0.0, 0.5, -0.5])) * case.scale
+        iterations = int(case.rng.choice([0, 1, 6, 40]))
+        strong_of = StrongBound(
+            case.problem, max(abs(case.optimum), 1e-3 * case.scale), shift, iterations
+        )
+        for _ in range(3):
+            cutoff = random_cutoff(case)
+            pending = [random_node(case)]
+            for _ in range(10):
+                if not pending:
+                    break
+                node = pending.pop()
+                if len(node.included) >= case.p or len(node.allowed) <= case.p:
+                    continue
+                if no_feasible_vector(case.problem, node.allowed):
+                    continue
+                bound = strong_of(node, cutoff, Watch())
+                check_bound(case, node, bound, cutoff)
+                if is_open(case, bound, cutoff):
+                    assert bound.branch in set(bound.allowed) - set(bound.included), seed
+                    tightened = Node(
+                        bound.included, bound.allowed, bound.upper, bound.branch, bound.payload
+                    )
+                    pending.extend(tightened.children())
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_classical_bound_node_by_node(part: int) -> None:
+    """Tests the classical bounds of random nodes against every support."""
+    for seed in range(700 + part, 780, 2):
+        case = Case(seed, largest=8)
+        if not case.values:
+            continue
+        bound_of = ClassicalBound(case.problem)
+        for _ in range(6):
+            node, cutoff = random_node(case), random_cutoff(case)
+            bound = bound_of(node, cutoff, Watch())
+            check_bound(case, node, bound, cutoff)
+            if is_open(case, bound, cutoff):
+                assert bound.branch in set(node.free)
+
+
+def test_strong_bound_out_of_time() -> None:
+    """Tests that a bound cut short by the clock, or by an interrupt, is weaker but still true."""
+    for seed in range(20):
+        case = Case(seed, smallest=4)
+        if not case.values:
+            continue
+        cutoff = case.optimum
+        for interrupted in (True, False):
+            watch = Watch(time_limit=0.0)
+            watch.interrupted = interrupted
+            bound = strong_bound(case)(case.root, cutoff, watch)
+            check_bound(case, case.root, bound, cutoff)
+
+
+def test_children_cover_the_node() -> None:
+    """Tests that each support of a node is in exactly one of its children."""
+    for seed in range(40):
+        case = Case(seed)
+        node = random_node(case)
+        if len(node.free) == 0:
+            continue
+        branch = int(case.rng.choice(node.free))
+        parent = Node(node.included, node.allowed, 3.0, branch, payload="handed down")
+        inside, outside = parent.children()
+        assert {*case.inside(inside), *case.inside(outside)} == {*case.inside(parent)}
+        assert not {*case.inside(inside)} & {*case.inside(outside)}
+        for child in (inside, outside):
+            assert child.payload == "handed down"
+            assert child.upper == 3.0
+            assert (np.diff(child.included) > 0).all()
