@@ -28,6 +28,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     # Differences of the last digit are those of the summation order.
     "over listed": lambda x: f"{x:+.1e}" if abs(x) > 1e-12 else "0",
     "gap": lambda x: f"{x:.1e}",
+    "a-priori": lambda x: f"{x:.1e}",
     "nodes": lambda x: f"{x:,}",
     "supports": lambda x: f"{x:,}",
     "seconds": lambda x: f"{x:.3g}",

@@ -121,7 +121,7 @@ def row(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", nargs="*", metavar="DATA", help=", ".join(LOADERS))
-    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for orthospca")
+    parser.add_argument("--time-limit", type=float, default=20.0, help="seconds for orthospca")
     arguments = parser.parse_args()
     if unknown := set(arguments.data) - set(LOADERS):
         parser.error(f"no such data: {', '.join(sorted(unknown))}")

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.decomposition import DECOMPOSITION_COLUMNS, decomposition_cases
 from benchmarks.instances import known_values, load
 from benchmarks.measure import COLUMNS, Case, Row, Settings, measure
+from benchmarks.scale import SCALE_COLUMNS, scale_cases
 from benchmarks.timing import Units, timed
 from orthospca import solve
 
@@ -187,6 +189,13 @@ TABLES: tuple[Table, ...] = (
     Table("strong", "First components, and the bounds of the literature", COLUMNS, strong_cases),
     Table("stages", "Several components", COLUMNS, stages_cases),
     Table("raw", "Thousands of variables", COLUMNS, raw_cases),
+    Table(
+        "decomposition",
+        "Blocks by thresholding: five components to 1e-2",
+        DECOMPOSITION_COLUMNS,
+        decomposition_cases,
+    ),
+    Table("scale", "Five components of planted samples to 1e-2", SCALE_COLUMNS, scale_cases),
     Table("noise", "Pure noise, 150 × 100", COLUMNS, noise_cases),
     Table(
         "known",

@@ -127,6 +127,23 @@ def test_path_json_and_limits(pitprops, tmp_path):
     assert ended.exit_code == 3 and "what is left to prove" in ended.stdout
 
 
+def test_threshold(pitprops, tmp_path):
+    """Tests that a threshold, or "auto", is passed on, and that what came of it is said."""
+    ended = run("fit", pitprops, "--precomputed", "-k", 1, "-p", 3, "--threshold", "auto")
+    assert ended.exit_code == 0, ended.output
+    assert "threshold='auto' chose" in ended.stdout
+    ended = run("fit", pitprops, "--precomputed", "-k", 1, "-p", 3, "--threshold", 0.6, "-o", ".")
+    assert "blocks, the largest of" in ended.stdout
+    assert "blocks, the largest of" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_enumeration_of_too_many_supports(tmp_path):
+    """Tests that an enumeration without an end is refused before it begins."""
+    file = noise_matrix(tmp_path / "noise.csv")
+    ended = run("fit", file, "--precomputed", "-k", 1, "-p", 12, "--method", "enumeration")
+    assert ended.exit_code == 2 and "method 'enumeration' would have to test" in ended.output
+
+
 def test_faults_of_the_program_are_not_the_users(pitprops, monkeypatch):
     """Tests that a ValueError from the numerics is shown as what it is, not as bad input."""
 
@@ -284,8 +301,9 @@ def test_bad_arguments(pitprops, tmp_path):
         (["--time-limit", -1], "time_limit must be finite and not negative"),
         (["--node-limit", 0], "node_limit must be at least 1"),
         (["--n-jobs", 0], "n_jobs must not be 0"),
-        (["--threshold", "some"], "threshold must be a number"),
-        (["--threshold", 0.5], "threshold must be 0 in this release"),
+        (["--threshold", "some"], "threshold must be 'auto' or a number"),
+        (["--threshold", -1], "threshold must be finite and not negative"),
+        (["--threshold", 0.5, "--method", "deflation"], "threshold must be 0 with"),
         (["--correlation"], "exclude each other"),
         (["--method", "magic"], "magic"),
     ):

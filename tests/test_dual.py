@@ -16,12 +16,14 @@ from orthospca.problem import Subproblem
 from orthospca.relaxation import Multipliers, solve_relaxation
 from orthospca.sums import best_sums, row_sums, sums_without
 
-#: Random multipliers tried: so many problems, so many times.
+#: Random multipliers tried: so many problems, so many times each.
 PROBLEMS, TRIALS = 220, 50
+#: How many more problems the slow tests take.
+AT_LENGTH = 2000
 #: Rounding of the brute force, relative to the largest entry.
 ROUNDING = 1e-13
 
-KINDS = tuple(kind for kind in strategies.KINDS if kind != "badly-scaled")
+KINDS = strategies.KINDS
 
 
 class Node:
@@ -171,11 +173,10 @@ def random_cutoff(node: Node, upper: float) -> float:
     return optimum + float(rng.choice([0.0, 1e-12, 0.1, -0.1, -1.0])) * scale
 
 
-@pytest.mark.parametrize("part", range(10))
-def test_bound_is_never_below_the_optimum(part: int) -> None:
-    """Tests 11 000 multipliers, most of them bad, against every support of the node."""
+def check_multipliers(seeds: range) -> None:
+    """Many multipliers for each of the problems, against every support of the node."""
     used = 0
-    for seed in range(part, PROBLEMS, 10):
+    for seed in seeds:
         node = Node(seed)
         for trial in range(TRIALS):
             good = trial == 0 and node.values
@@ -188,7 +189,21 @@ def test_bound_is_never_below_the_optimum(part: int) -> None:
             assert node.is_bound(upper, node.optimum, node.allowed), (seed, trial)
             cutoff = random_cutoff(node, upper)
             check_fixing(node, bound_of(node, proof, cutoff), cutoff)
-    assert used > 0.8 * PROBLEMS * TRIALS / 10
+    # W may be too far from positive semidefinite, but not in most cases.
+    assert used > 0.8 * len(seeds) * TRIALS
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_bound_is_never_below_the_optimum(part: int) -> None:
+    """Tests 11 000 multipliers, most of them bad, against every support of the node."""
+    assert PROBLEMS * TRIALS >= 10_000
+    check_multipliers(range(part, PROBLEMS, 10))
+
+
+@pytest.mark.slow
+def test_bound_is_never_below_the_optimum_at_length() -> None:
+    """Tests 100 000 multipliers more."""
+    check_multipliers(range(PROBLEMS, PROBLEMS + AT_LENGTH))
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -257,7 +272,8 @@ def test_eigenpart_covers_the_complement() -> None:
         rows = node.previous[:, node.allowed]
         _, singular, right = np.linalg.svd(rows, full_matrices=True)
         basis = right[np.count_nonzero(singular > 1e-10) :].T
-        size = float(np.abs(proof.matrix).sum(axis=1).max()) + 1e15 * proof.radius + 1e-270
+        size = float(np.abs(proof.matrix).sum(axis=1).max()) + 1e15 * proof.radius
+        size += node.problem.scale
         if basis.shape[1]:
             largest = float(np.linalg.eigvalsh(basis.T @ proof.matrix @ basis)[-1])
             assert part.upper >= largest - 1e-13 * size
@@ -348,12 +364,10 @@ def is_semidefinite(matrix: list[list[Fraction]]) -> bool:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("field", ["W", "A", "s", "N"])
+@pytest.mark.parametrize("field", ["W", "A", "N", "s"])
 @pytest.mark.parametrize("n", [1, 2, 6])
 def test_multipliers_that_are_not_finite_prove_nothing(bad: float, field: str, n: int) -> None:
     """Tests that one entry that is not a number leads to no bound below the optimum."""
-    if field == "s" and bad == -math.inf:
-        pytest.skip("s is positive")
     rng = np.random.default_rng(n)
     for _ in range(20):
         factor = rng.standard_normal((n, n))
@@ -362,7 +376,7 @@ def test_multipliers_that_are_not_finite_prove_nothing(bad: float, field: str, n
         arrays = {"W": Q.copy(), "A": np.zeros((n, n)), "s": np.ones(n), "N": Q.copy()}
         i, j = rng.integers(0, n, size=2)
         if field == "s":
-            arrays[field][i] = bad
+            arrays[field][i] = abs(bad)
         else:
             arrays[field][i, j] = arrays[field][j, i] = bad
         problem = Subproblem(Q, 1, np.empty((n, 0)))

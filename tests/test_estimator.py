@@ -572,3 +572,19 @@ def test_interrupt_before_the_first_component(monkeypatch, wine):
     monkeypatch.setattr(module, "solve", stopped_after(0))
     with pytest.raises(KeyboardInterrupt):
         OrthogonalSparsePCA().fit(wine)
+
+
+def test_wide_data_need_no_covariance_matrix(monkeypatch) -> None:
+    """Tests that data with many features give the components of their covariance matrix."""
+    from orthospca.datasets import make_planted_samples
+
+    planted = make_planted_samples(400, 120, sparsity=5, n_groups=3)
+    matrix_based = OrthogonalSparsePCA(2, 5, gap=1e-3).fit(planted.data)
+    for place in ("estimator", "wide"):
+        monkeypatch.setattr(f"orthospca.{place}.LARGEST_MATRIX", 100)
+    data_based = OrthogonalSparsePCA(2, 5, gap=1e-3).fit(planted.data)
+    np.testing.assert_allclose(data_based.components_, matrix_based.components_, atol=1e-8)
+    np.testing.assert_allclose(
+        data_based.transform(planted.data).var(axis=0, ddof=1), data_based.explained_variance_
+    )
+    assert "never formed" in data_based.result_.note

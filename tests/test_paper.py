@@ -182,7 +182,7 @@ def test_gene_expression_tutorial(data_folder, tmp_path, monkeypatch):
     """Tests that the tutorial, which needs the data, prints what it says."""
     monkeypatch.chdir(tmp_path)
     page = TUTORIAL.read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(py|text)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
     for (language, code), (following, expected) in itertools.pairwise([*blocks, ("", "")]):
         if language == "py":

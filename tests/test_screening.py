@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -160,6 +161,37 @@ def test_removed_upper_keeps_the_cutoff_to_the_last_digit(gap: float) -> None:
         cutoff = float(rng.uniform(0.5, 1.0) * np.linalg.eigvalsh(matrix)[-1]) * (1 + gap)
         problem = Subproblem(matrix, p, np.empty((n, 0)))
         assert screen(problem, cutoff, float(rng.standard_normal())).removed_upper <= cutoff
+
+
+@pytest.mark.parametrize("adjusted", ["projected", "penalised"])
+def test_adjusted_covariance_keeps_the_form_of_feasible_vectors(adjusted: str) -> None:
+    """Tests ``zᵀAz = zᵀQz`` up to the radius, in rational arithmetic, for z orthogonal to X."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n = int(rng.integers(2, 7))
+        z = rng.integers(-3, 4, size=n)
+        z[0] = 1
+        X = np.zeros((n, int(rng.integers(1, 3))))
+        for column in X.T:
+            # Orthogonal to z in integers, then shorter than one by a power of two.
+            for _ in range(3):
+                i, j = rng.permutation(n)[:2]
+                column[i] += z[j]
+                column[j] -= z[i]
+            column *= 2.0 ** -math.ceil(math.log2(np.linalg.norm(column) + 1))
+        square = rng.standard_normal((n, n)) * 10.0 ** rng.uniform(-3, 3, size=(n, n))
+        problem = Subproblem(square + square.T, int(rng.integers(1, n + 1)), X)
+        form = exact_form(getattr(problem, adjusted), z) - exact_form(problem.covariance, z)
+        radius = Fraction(getattr(problem, f"{adjusted}_radius"))
+        assert abs(form) <= radius * int(np.abs(z).sum()) ** 2
+
+
+def exact_form(matrix: np.ndarray, z: np.ndarray) -> Fraction:
+    """``zᵀ matrix z`` for integers z."""
+    terms = (
+        Fraction(float(value)) * int(z[i]) * int(z[j]) for (i, j), value in np.ndenumerate(matrix)
+    )
+    return sum(terms, Fraction(0))
 
 
 def test_exactly_tied_rows() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import strategies
-from brute_force import candidates, sequence
+from brute_force import candidates, sequence, support_above
 
 from orthospca import search as search_module
 from orthospca import stages, strong
@@ -31,11 +31,7 @@ from orthospca.support import Candidate, best_on_support, no_feasible_vector
 #: Rounding of the brute force, relative to the largest entry.
 ROUNDING = 1e-13
 
-KINDS = tuple(
-    getattr(strategies, kind.replace("-", "_"))
-    for kind in strategies.KINDS
-    if kind != "badly-scaled"
-)
+KINDS = tuple(getattr(strategies, kind.replace("-", "_")) for kind in strategies.KINDS)
 
 
 class Case:
@@ -48,7 +44,9 @@ class Case:
         self.matrix = KINDS[seed % len(KINDS)](rng, n)
         self.previous = np.empty((0, n))
         if rng.random() < 0.5:
-            found = sequence(self.matrix, [p] * int(rng.integers(1, 3)))
+            # One or two components, or nearly all that exist.
+            count = int(rng.choice([rng.integers(1, 3), rng.integers(1, n)]))
+            found = sequence(self.matrix, [p] * count)
             self.previous = np.array([optimum.vector for optimum in found])
         self.problem = Subproblem(self.matrix, p, np.ascontiguousarray(self.previous.T))
         self.values = {
@@ -176,7 +174,7 @@ def check_closed(case: Case, outcome: Outcome, complete: bool) -> None:
 @pytest.mark.parametrize("make", BOUNDS)
 def test_any_valid_bound_leads_to_the_optimum(make: Callable, enumerate_below: int) -> None:
     """Tests weak, absurd, exact and fixing bounds on random problems, to the last node."""
-    for seed in range(40):
+    for seed in range(30):
         case = Case(seed)
         outcome = run(case, make(case), enumerate_below=enumerate_below)
         check_closed(case, outcome, complete=make in WITHOUT_FIXING)
@@ -199,7 +197,7 @@ def test_wide_tolerance_leaves_a_valid_bound(make: Callable) -> None:
 
     The incumbent is the worst support's, so that the certificate cannot hide behind it.
     """
-    for seed in range(60):
+    for seed in range(45):
         case = Case(seed, smallest=3)
         if not case.values:
             continue
@@ -218,7 +216,7 @@ def test_wide_tolerance_leaves_a_valid_bound(make: Callable) -> None:
 @pytest.mark.parametrize("make", [Weak, Fixing, strong_bound])
 def test_the_same_search_for_any_number_of_threads(make: Callable) -> None:
     """Tests that the closed nodes are the same, in the same order, digit for digit."""
-    for seed in range(100, 112):
+    for seed in range(100, 106):
         case = Case(seed, largest=8, smallest=6)
         runs = []
         for n_jobs in (1, 2, 3):
@@ -234,7 +232,7 @@ def test_the_same_search_for_any_number_of_threads(make: Callable) -> None:
 @pytest.mark.parametrize("make", BOUNDS)
 def test_node_limit(make: Callable) -> None:
     """Tests every limit up to the end: the bound is valid, and "optimal" only where it is."""
-    for seed in range(200, 210):
+    for seed in range(200, 206):
         case = Case(seed, smallest=4)
         for limit in range(1, 16):
             outcome = run(case, make(case), watch=Watch(node_limit=limit))
@@ -339,7 +337,7 @@ class InterruptAt:
         return self
 
 
-@pytest.mark.parametrize("seed", [3, 8, 400, 407])
+@pytest.mark.parametrize("seed", [3, 407])
 def test_interrupt_at_any_line(seed: int) -> None:
     """Tests Ctrl-C between any two lines of the search: the bound is valid, or none is returned.
 
@@ -422,31 +420,29 @@ def lopsided(case: Case) -> None:
     case.slack = ROUNDING * case.problem.scale
 
 
-@pytest.mark.parametrize("rank", [None, 1, 3, -1])
-@pytest.mark.parametrize("disguise", [False, True])
-@pytest.mark.parametrize(
-    "solve_stage",
-    [stages.solve_by_enumeration, stages.solve_by_classical_bounds, stages.solve_by_strong_bound],
+STAGES = (
+    stages.solve_by_enumeration,
+    stages.solve_by_classical_bounds,
+    stages.solve_by_strong_bound,
 )
-def test_stage_with_any_incumbent(
-    solve_stage: Callable, disguise: bool, rank: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Tests whole stages, screening included, that begin with a bad incumbent or with none.
 
-    A heuristic that finds the optimum at once would hide everything that was wrongly ruled out.
-    """
+
+def check_stages(
+    seeds: range, solve_stage: Callable, disguise: bool, rank: int | None, patch: pytest.MonkeyPatch
+) -> None:
+    """Whole stages that begin with the vector of a support of that rank, or with none."""
     for shortcut in SHORTCUTS:
-        monkeypatch.setattr(stages, shortcut, 1)
-    for seed in range(800, 840):
+        patch.setattr(stages, shortcut, 1)
+    for seed in seeds:
         case = Case(seed, smallest=3)
         if disguise:
             lopsided(case)
         if not case.values:
             continue
         first = None if rank is None else case.candidate(rank)
-        monkeypatch.setattr(stages, "find_incumbent", lambda *_, first=first: first)
+        patch.setattr(stages, "find_incumbent", lambda *_, first=first: first)
         distance = case.scale if first is None else case.optimum - first.value
-        for eps in (0.0, 0.3 * distance, 0.9 * distance, 1.1 * distance):
+        for eps in (0.0, 0.3 * distance, 1.1 * distance):
             outcome = solve_stage(case.problem, Tolerance(eps, 0.0), Watch(node_limit=5000), None)
             assert outcome.upper >= case.optimum - case.slack, (seed, eps)
             assert outcome.best is not None
@@ -460,6 +456,61 @@ def test_stage_with_any_incumbent(
                     for c in outcome.closed
                 )
                 assert covered or value <= outcome.upper + case.slack
+
+
+@pytest.mark.parametrize("rank", [None, 1, -1])
+@pytest.mark.parametrize("disguise", [False, True])
+@pytest.mark.parametrize("solve_stage", STAGES)
+def test_stage_with_any_incumbent(
+    solve_stage: Callable, disguise: bool, rank: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests whole stages, screening included, that begin with a bad incumbent or with none.
+
+    A heuristic that finds the optimum at once would hide everything that was wrongly ruled out.
+    """
+    check_stages(range(800, 822), solve_stage, disguise, rank, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [None, 1, 3, -1])
+@pytest.mark.parametrize("disguise", [False, True])
+@pytest.mark.parametrize("solve_stage", STAGES)
+def test_stage_with_any_incumbent_at_length(
+    solve_stage: Callable, disguise: bool, rank: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests hundreds of such stages."""
+    check_stages(range(822, 1000), solve_stage, disguise, rank, monkeypatch)
+
+
+#: Sizes of loadings: those around the rank tolerance are the delicate ones.
+LOADINGS = np.array([0, 0, 3, 6, 9, 11, 12.5, 13.2, 14, 16])
+
+
+@pytest.mark.parametrize("solve_stage", STAGES)
+def test_components_with_tiny_loadings(
+    solve_stage: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests components with loadings down to 1e-16 against exactly orthogonal vectors.
+
+    On some supports they restrict to nearly dependent vectors, or to nearly nothing. The bound, and
+    the proof that no vector exists, are checked in rational arithmetic.
+    """
+    for shortcut in SHORTCUTS:
+        monkeypatch.setattr(stages, shortcut, 1)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 5))
+        p = int(rng.integers(1, n + 1))
+        matrix = KINDS[seed % len(KINDS)](rng, n)
+        X = rng.standard_normal((n, int(rng.integers(1, 3))))
+        X *= 10.0 ** -rng.choice(LOADINGS, size=X.shape) * (rng.random(X.shape) < 0.8)
+        X = X[:, np.linalg.norm(X, axis=0) > 0]
+        X = np.linalg.qr(X)[0] if rng.random() < 0.5 else X / np.linalg.norm(X, axis=0)
+        problem = Subproblem(matrix, p, np.ascontiguousarray(X))
+        outcome = solve_stage(problem, Tolerance(0.0, 1e-4), Watch(node_limit=300), None)
+        bound = outcome.upper if outcome.upper > -math.inf else -1e200
+        if math.isfinite(bound):
+            assert support_above(matrix, X.T, p, bound) is None, seed
 
 
 def random_node(case: Case) -> Node:
@@ -502,19 +553,14 @@ def is_open(case: Case, bound: NodeBound, cutoff: float) -> bool:
 ACTIVE_SETS = (None, (2, 1, 1, 1), (3, 3, 2, 4), (4, 2, 1, 2))
 
 
-@pytest.mark.parametrize("part", range(3))
-@pytest.mark.parametrize("sizes", ACTIVE_SETS)
-def test_strong_bound_node_by_node(
-    sizes: tuple[int, ...] | None, part: int, monkeypatch: pytest.MonkeyPatch
+def check_nodes(
+    seeds: range, sizes: tuple[int, ...] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tests the strong bound of random nodes and of their descendants against every support.
-
-    The children inherit what their parent hands down, as in the search.
-    """
+    """The strong bound of random nodes and of their descendants, against every support."""
     names = ("LARGEST_ACTIVE", "FIRST_ACTIVE", "GROWTH", "GROWTH_ROUNDS")
     for name, value in zip(names, sizes or (), strict=False):
         monkeypatch.setattr(strong, name, value)
-    for seed in range(500 + part, 680, 3):
+    for seed in seeds:
         case = Case(seed, largest=9, smallest=3)
         if not case.values:
             continue
@@ -544,6 +590,25 @@ def test_strong_bound_node_by_node(
                     pending.extend(tightened.children())
 
 
+@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("sizes", ACTIVE_SETS)
+def test_strong_bound_node_by_node(
+    sizes: tuple[int, ...] | None, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests random nodes; the children inherit what their parent hands down, as in the search."""
+    check_nodes(range(500 + part, 600, 3), sizes, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("sizes", ACTIVE_SETS)
+def test_strong_bound_node_by_node_at_length(
+    sizes: tuple[int, ...] | None, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests thousands of nodes more."""
+    check_nodes(range(600 + part, 1800, 3), sizes, monkeypatch)
+
+
 @pytest.mark.parametrize("part", range(2))
 def test_classical_bound_node_by_node(part: int) -> None:
     """Tests the classical bounds of random nodes against every support."""
@@ -558,6 +623,23 @@ def test_classical_bound_node_by_node(part: int) -> None:
             check_bound(case, node, bound, cutoff)
             if is_open(case, bound, cutoff):
                 assert bound.branch in set(node.free)
+
+
+def test_fixing_that_leaves_nothing_feasible() -> None:
+    """Tests a node of which fixing leaves only indices that the components fill completely."""
+    case = Case(0)
+    case.matrix, case.p = np.diag([0.0, 0.0, -5.0]), 1
+    case.previous = np.eye(3)[:2]
+    case.problem = Subproblem(case.matrix, 1, np.eye(3)[:, :2])
+    case.values, case.optimum, case.slack = {(2,): -5.0}, -5.0, 1e-12
+    for cutoff in (-6.0, -5.0, -1.0, 1.0):
+        for shift in (0.0, -10.0, -2.5):
+            bound = StrongBound(case.problem, 5.0, shift)(case.root, cutoff, Watch())
+            check_bound(case, case.root, bound, cutoff)
+            outcome = run(case, StrongBound(case.problem, 5.0, shift), Tolerance(cutoff + 6.0, 0.0))
+            assert outcome.upper >= -5.0
+            assert outcome.best is not None
+            assert outcome.best.value == -5.0
 
 
 def test_strong_bound_out_of_time() -> None:

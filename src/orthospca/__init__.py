@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from orthospca import datasets as datasets
+    from orthospca.blocks import Blocks as Blocks
+    from orthospca.blocks import block_diagonalize as block_diagonalize
     from orthospca.components import solve as solve
+    from orthospca.covariance import DataCovariance as DataCovariance
     from orthospca.estimator import OrthogonalSparsePCA as OrthogonalSparsePCA
     from orthospca.path import sparsity_path as sparsity_path
     from orthospca.result import Component as Component
@@ -19,20 +22,26 @@ if TYPE_CHECKING:
     from orthospca.result import Status as Status
 
 __all__ = [
+    "Blocks",
     "Component",
+    "DataCovariance",
     "OrthogonalSparsePCA",
     "Result",
     "Status",
+    "block_diagonalize",
     "datasets",
     "solve",
     "sparsity_path",
 ]
 
 _HOME = {
+    "Blocks": "orthospca.blocks",
     "Component": "orthospca.result",
+    "DataCovariance": "orthospca.covariance",
     "OrthogonalSparsePCA": "orthospca.estimator",
     "Result": "orthospca.result",
     "Status": "orthospca.result",
+    "block_diagonalize": "orthospca.blocks",
     "solve": "orthospca.components",
     "sparsity_path": "orthospca.path",
 }

@@ -16,6 +16,7 @@ from orthospca import _display
 from orthospca._errors import InputError
 from orthospca._output import command, make_folder, say, show, write_path, write_result, writing
 from orthospca._typing import Array
+from orthospca.blocks import block_diagonalize
 from orthospca.components import solve
 from orthospca.enumeration import refuse_if_too_many
 from orthospca.problem import Problem, validate_integer, validate_nonnegative
@@ -110,7 +111,8 @@ def run_fit(
     if as_json:
         print(json.dumps(result.to_dict()))
     else:
-        show(_display.component_table(result), _display.closing_sentence(result))
+        note = [result.note] if result.note else []
+        show(_display.component_table(result), _display.closing_sentence(result), *note)
     if folder is not None:
         section = Section(
             source.path.name,
@@ -198,17 +200,19 @@ def check_arguments(Q: Array, sparsity: int | list[int], settings: dict[str, Any
     with about_the_input():
         problem = Problem.validate(Q, sparsity, settings["n_components"])
         for name in ("gap", "eps", "threshold", "time_limit"):
-            if settings[name] is not None:
+            if settings[name] not in (None, "auto"):
                 validate_nonnegative(name, settings[name])
-        if settings["threshold"] > 0:
-            raise InputError(f"threshold must be 0 in this release, got {settings['threshold']:g}")
+        threshold, method = settings["threshold"], settings["method"]
+        if method == "deflation" and threshold not in (0.0, "auto"):
+            raise InputError(f"threshold must be 0 with method 'deflation', got {threshold:g}")
         if settings["node_limit"] is not None:
             validate_integer("node_limit", settings["node_limit"], 1)
         if settings["n_jobs"] == 0:
             raise InputError("n_jobs must not be 0, got 0")
-        if settings["method"] == "enumeration":
+        if method == "enumeration":
+            largest = len(Q) if threshold == "auto" else block_diagonalize(Q, threshold).largest
             for limit in problem.sparsity:
-                refuse_if_too_many(problem.n_features, limit)
+                refuse_if_too_many(largest, min(limit, largest))
 
 
 def _solve(Q: Array, names: tuple[str, ...], settings: dict[str, Any]) -> Result:
@@ -219,11 +223,13 @@ def _solve(Q: Array, names: tuple[str, ...], settings: dict[str, Any]) -> Result
     return replace(result, feature_names=names)
 
 
-def _threshold(text: str) -> float:
+def _threshold(text: str) -> float | str:
+    if text == "auto":
+        return text
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"threshold must be a number, got {text!r}") from None
+        raise InputError(f"threshold must be 'auto' or a number, got {text!r}") from None
 
 
 def _sparsity(text: str) -> int | list[int]:

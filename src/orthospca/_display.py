@@ -144,7 +144,7 @@ def closing_sentence(result: Result) -> str:
         Status.EXHAUSTED: "each is certified, and it is proved that no further component exists",
         Status.TIME_LIMIT: "stopped by the time limit; the gaps above are what is left to prove",
         Status.NODE_LIMIT: "stopped by the node limit; the gaps above are what is left to prove",
-        Status.THRESHOLD: "the blocks are solved; the gaps above are what the threshold leaves open",
+        Status.THRESHOLD: "blocks solved; the gaps above are what the threshold leaves open",
         Status.INTERRUPTED: "interrupted; the gaps above are what is left to prove",
     }[result.status]
     return f"{found}; {meaning} ({result.runtime:.2f} s)."

@@ -78,7 +78,7 @@ Threshold = Annotated[
     str,
     typer.Option(
         metavar="NUMBER",
-        help="Entries below this may be ignored; 0 ignores none.",
+        help="Entries below this are ignored between blocks; 0 ignores none, auto chooses.",
         rich_help_panel=SOLVER,
     ),
 ]

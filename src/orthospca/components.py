@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import lru_cache
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from orthospca._threads import single_threaded_blas
 from orthospca._typing import Array
+from orthospca.blocks import Blocks
+from orthospca.decomposition import Pool
 from orthospca.enumeration import refuse_if_too_many
 from orthospca.limits import Callback, Watch
 from orthospca.problem import (
@@ -21,16 +21,12 @@ from orthospca.problem import (
     validate_nonnegative,
 )
 from orthospca.result import Component, Result, Status
-from orthospca.search import Outcome, Tolerance
-from orthospca.stages import (
-    solve_by_classical_bounds,
-    solve_by_enumeration,
-    solve_by_strong_bound,
-)
+from orthospca.search import Tolerance
+from orthospca.stages import STAGE_SOLVERS
+from orthospca.thresholds import Plan, plan_blocks, validate_threshold
+from orthospca.wide import is_wide, refuse_for_wide, solve_wide
 
 METHODS = ("branch-and-bound", "enumeration", "eigenvalue", "deflation")
-
-StageSolver = Callable[[Subproblem, Tolerance, Watch, "int | None"], Outcome]
 
 
 def solve(
@@ -41,7 +37,7 @@ def solve(
     method: str = "branch-and-bound",
     eps: float = 0.0,
     gap: float = 1e-4,
-    threshold: float = 0.0,
+    threshold: float | str | Blocks = 0.0,
     time_limit: float | None = None,
     node_limit: int | None = None,
     n_jobs: int | None = None,
@@ -55,8 +51,9 @@ def solve(
 
     Parameters
     ----------
-    Q : array-like of shape (n, n)
-        Symmetric: a covariance or correlation matrix.  It may be indefinite.
+    Q : array-like of shape (n, n), or DataCovariance
+        Symmetric: a covariance or correlation matrix.  It may be indefinite.  With a
+        :class:`~orthospca.DataCovariance` it is defined by data and, if n is large, never formed.
     sparsity : int or sequence of int
         Features each component may use; one number, or one for each component.
     n_components : int
@@ -70,14 +67,21 @@ def solve(
     eps, gap : float
         A stage ends when ``upper - lower ≤ max(eps, gap·|lower|)``.  With both 0 it ends at
         floating-point resolution.
-    threshold : float
-        Entries of Q below it may be ignored to split the problem into blocks; 0 ignores nothing.
+    threshold : float, "auto" or Blocks
+        Entries of Q below it are ignored between blocks, into which the problem is split
+        (Algorithms 2 and 3): faster, but the components may then fall short of the best ones by
+        ``Result.guarantee``, and the upper bounds, which always speak of Q itself, say by how much.
+        0 splits along exact zeros only and ignores nothing.  ``"auto"`` takes the largest threshold
+        that the tolerance has room for, or 0 if that would not help; ``Result.note`` says which.
+        The blocks themselves, from :func:`orthospca.block_diagonalize`, may be given as well.
+        ``"deflation"`` has no use for blocks and refuses a positive threshold.
     time_limit : float, optional
         Seconds for the whole solve.  Each stage gets an equal share of what is left when it begins.
     node_limit : int, optional
         Nodes for each stage.
     n_jobs : int, optional
-        Threads over nodes, as in joblib.  The result does not depend on it.
+        Jobs over nodes, or over blocks, as in joblib: threads, unless ``joblib.parallel_config``
+        names another backend for the blocks.  The result does not depend on it.
     random_state : int, optional
         Kept for reproducibility of randomised steps; the present methods have none.
     callback : callable, optional
@@ -98,12 +102,19 @@ def solve(
     >>> result.status.name
     'OPTIMAL'
     """
-    problem = Problem.validate(Q, sparsity, n_components)
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    wide = is_wide(Q)
+    if wide:
+        refuse_for_wide(Q, method, threshold)
+    else:
+        problem = Problem.validate(Q, sparsity, n_components)
     tolerance = Tolerance(validate_nonnegative("eps", eps), validate_nonnegative("gap", gap))
-    if validate_nonnegative("threshold", threshold) > 0:
-        raise ValueError(f"threshold must be 0.0 in this release, got {threshold}")
+    if not isinstance(threshold, Blocks) and threshold != "auto":
+        threshold = validate_threshold(threshold)
+    if method == "deflation" and threshold not in (0.0, "auto"):
+        given = "blocks" if isinstance(threshold, Blocks) else threshold
+        raise ValueError(f"threshold must be 0.0 with method 'deflation', got {given}")
     if time_limit is not None:
         time_limit = validate_nonnegative("time_limit", time_limit)
     if node_limit is not None:
@@ -114,33 +125,37 @@ def solve(
         raise ValueError(f"callback must be callable, got {callback!r}")
     if random_state is not None:
         validate_integer("random_state", random_state, 0)
-    if method == "enumeration":
-        for limit in problem.sparsity:
-            refuse_if_too_many(problem.n_features, limit)
     watch = Watch(time_limit, node_limit, callback)
     with watch.listening(), single_threaded_blas():
+        if wide:
+            solver = STAGE_SOLVERS[method]
+            return solve_wide(Q, sparsity, n_components, method, solver, tolerance, watch, n_jobs)
         if method == "deflation":
             return _solve_by_deflation(problem, tolerance, watch, n_jobs)
-        return _solve_stages(problem, method, tolerance, watch, n_jobs)
+        plan = plan_blocks(problem, threshold, tolerance)
+        if method == "enumeration":
+            for size in plan.sizes:
+                for limit in problem.sparsity:
+                    refuse_if_too_many(size, min(limit, size))
+        if plan.blocks is None:
+            result = _solve_stages(problem, method, tolerance, watch, n_jobs)
+            return replace(result, note=plan.note)
+        return _solve_by_blocks(problem, plan, method, tolerance, watch, n_jobs)
 
 
-def single_threaded_blas() -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread: oversubscription ruins small problems."""
-    context: AbstractContextManager[Any] = _threadpools().limit(limits=1, user_api="blas")
-    return context
-
-
-@lru_cache(maxsize=1)
-def _threadpools() -> ThreadpoolController:
-    # Finding the loaded libraries takes longer than a small solve: once is enough.
-    return ThreadpoolController()
-
-
-STAGE_SOLVERS: dict[str, StageSolver] = {
-    "branch-and-bound": solve_by_strong_bound,
-    "enumeration": solve_by_enumeration,
-    "eigenvalue": solve_by_classical_bounds,
-}
+def _solve_by_blocks(
+    problem: Problem,
+    plan: Plan,
+    method: str,
+    tolerance: Tolerance,
+    watch: Watch,
+    n_jobs: int | None,
+) -> Result:
+    assert plan.blocks is not None
+    pool = Pool(problem, plan.blocks, method, tolerance, plan.tolerance, watch, n_jobs)
+    merged = pool.run()
+    result = _result(problem, method, merged.components, merged.exhausted, watch)
+    return replace(result, guarantee=merged.guarantee, note=plan.note)
 
 
 def _solve_stages(

@@ -22,6 +22,8 @@ from orthospca.problem import names_of
 
 #: Columns read together when the data are scanned.
 CHUNK = 4096
+#: Rows and columns of a tile of the thresholded graph.
+TILE = 2048
 #: Prepared columns (centred, scaled) are kept in memory up to this many bytes.
 LARGEST_COPY = 2**30
 
@@ -101,6 +103,32 @@ class DataCovariance:
     def diagonal(self) -> Array:
         """The variances."""
         return np.concatenate([np.einsum("ij,ij->j", B, B) for _, B in self._scan()])
+
+    def graph(self, threshold: float) -> sparse.csr_matrix:
+        """Return the pairs with ``|Q_ij| ≥ threshold`` as a sparse matrix, found tile by tile.
+
+        Columns are taken by falling variance, so that ``|Q_ij| ≤ √(Q_ii Q_jj)`` skips the rest of a
+        row of tiles as soon as one is ruled out.  Memory: the tile and the edges.
+        """
+        n = self.n_features
+        order = np.argsort(-self.diagonal, kind="stable")
+        roots = np.sqrt(self.diagonal[order]) * (1 + self.relative_radius)
+        rows, columns, values = [], [], []
+        for a in range(0, n, TILE):
+            left = self.columns(order[a : a + TILE]).T
+            for b in range(a, n, TILE):
+                if roots[a] * roots[b] < threshold:
+                    break
+                tile = left @ self.columns(order[b : b + TILE])
+                i, j = np.nonzero((np.abs(tile) >= threshold) & (tile != 0))
+                upper = a + i < b + j
+                i, j = i[upper], j[upper]
+                rows.append(order[a + i])
+                columns.append(order[b + j])
+                values.append(tile[i, j])
+        entries = np.concatenate([np.zeros(0), *values])
+        at = [np.concatenate([np.zeros(0, dtype=np.intp), *part]) for part in (rows, columns)]
+        return sparse.csr_matrix((entries, (at[0], at[1])), shape=(n, n))
 
     @cached_property
     def relative_radius(self) -> float:

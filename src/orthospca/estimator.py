@@ -18,6 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from orthospca._typing import AnyArray, Array
 from orthospca.components import METHODS, solve
+from orthospca.covariance import DataCovariance
+from orthospca.large import LARGEST_MATRIX
 from orthospca.problem import validate_covariance, validate_integer
 from orthospca.result import Result, Status, format_gap
 
@@ -179,12 +181,18 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             if sample_weight is not None:
                 raise ValueError("sample_weight must be None with covariance='precomputed'")
             dtype = np.dtype(np.float64)
-            Q = self._precomputed(X)
-            mean, scale = np.zeros(len(Q)), np.ones(len(Q))
+            Q: Array | DataCovariance = self._precomputed(X)
+            mean, scale = np.zeros(Q.shape[0]), np.ones(Q.shape[0])
         else:
             X = self._observations(X, reset=True, ensure_min_samples=2)
             dtype = X.dtype
-            mean, Q, scale = _matrix_of(X, sample_weight, self.covariance == "correlation")
+            correlation = self.covariance == "correlation"
+            if X.shape[1] > LARGEST_MATRIX and sample_weight is None:
+                # Too many features for a covariance matrix: the solver reads the data instead.
+                Q = DataCovariance(X, correlation=correlation)
+                mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
+            else:
+                mean, Q, scale = _matrix_of(X, sample_weight, correlation)
         result = self._solve(Q)
         if result.n_components == 0:
             # Only an interrupt can come before the first feasible vector.
@@ -339,8 +347,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         except ValueError as error:
             raise ValueError(str(error).replace("Q must", "X must", 1)) from None
 
-    def _solve(self, Q: Array) -> Result:
-        n = len(Q)
+    def _solve(self, Q: Array | DataCovariance) -> Result:
+        n = Q.shape[0]
         if validate_integer("n_components", self.n_components, 1) > n:
             raise ValueError(f"n_components={self.n_components} must be at most n_features={n}")
         seed = self.random_state

@@ -30,8 +30,8 @@ GROUPS = 8
 CANDIDATES = 64
 #: Levels at which the rows are screened.
 LEVELS = 6
-#: The eigenvalue of a larger matrix costs more than its bound is worth.
-LARGEST_EIGENVALUE = 500
+#: Eigenvalues, norms and magnitudes of larger submatrices cost more than they are worth.
+LARGE = 500
 
 
 class PosteriorBound:
@@ -90,7 +90,7 @@ class PosteriorBound:
         best = min(best, self.by_groups(uppers, p, self.cross, self.inside))
         if best > cutoff:
             best = min(best, self.by_rows(problem, uppers, best, value, cutoff))
-        if best > cutoff and problem.n_features <= LARGEST_EIGENVALUE:
+        if best > cutoff and problem.n_features <= LARGE:
             best = min(best, eigenvalue_bound(problem, np.arange(problem.n_features))[0])
         return best
 
@@ -115,12 +115,13 @@ class PosteriorBound:
         # A group on no index has no value at all, and neither has one without feasible vectors.
         sizes = np.arange(sparsity + 1)
         within = sizes * max(cross, inside) if inside > 0 else (sizes - 1) * cross
-        group = np.where(sizes > 0, rest + within, -math.inf)
+        group = _upwards(np.where(sizes > 0, rest + within, -math.inf))
         for block in reversed(named):
-            upper = float(uppers[block])
-            alone = [-math.inf]
-            alone += [min(upper, self._cap(block, q)) + q * inside for q in range(1, sparsity + 1)]
-            group = _join(np.array(alone), group, cross)
+            alone = np.array([-math.inf, *(self._cap(block, q) for q in sizes[1:])])
+            alone = np.minimum(alone, float(uppers[block]))
+            if inside > 0:
+                alone = _upwards(alone + sizes * inside)
+            group = _join(alone, group, cross)
         return float(group[-1])
 
     def by_rows(
@@ -138,15 +139,15 @@ class PosteriorBound:
         shift = best_shift(matrix[np.ix_(support, support)])
         best = min(best, shifted_frobenius(matrix, p, shift) + radius)
         low, high = max(cutoff, value), best
+        level = low
         for _ in range(LEVELS):
             if best <= cutoff or low >= high:
                 break
-            found = self._screened(problem, uppers, row_uppers, slack, low)
+            found = self._screened(problem, uppers, row_uppers, slack, level)
             best = min(best, found)
             # Neighbourhoods shrink as the level rises; what is screened away is below the level.
-            if found <= low * (1 + math.copysign(1e-9, low)):
-                high = low
-            low = 0.5 * (low + min(high, best))
+            low, high = (level, high) if found > level else (low, level)
+            level = 0.5 * (low + min(high, best))
         return best
 
     def _screened(
@@ -161,7 +162,9 @@ class PosteriorBound:
         for row in candidates:
             allowed, far = neighbours(problem.projected, int(row), p, level - float(slack[row]))
             upper = max(upper, far + float(slack[row]))
-            cross, inside = self._magnitudes(allowed)
+            cross, inside = self.cross, self.inside
+            if len(allowed) <= LARGE:
+                cross, inside = self._magnitudes(allowed)
             touched = np.zeros(self.blocks.n_blocks, dtype=bool)
             touched[self.blocks.labels[allowed]] = True
             local = self.by_groups(uppers, p, cross, inside, touched)
@@ -187,6 +190,8 @@ class PosteriorBound:
 
     def _bound_small(self, block: int, size: int) -> float:
         """Bound the values of a block on few indices, without orthogonality."""
+        if len(self.blocks.blocks[block]) > LARGE:
+            return math.inf
         matrix = self.blocks.submatrix(self.covariance, block)
         size = min(size, len(matrix))
         return min(gershgorin_bound(matrix, size), frobenius_bound(matrix, size))
@@ -194,19 +199,18 @@ class PosteriorBound:
 
 def _join(alone: Array, others: Array, cross: float) -> Array:
     """Bounds of two groups together on 0, 1, … indices, from the bounds of each."""
-    joined = np.full(len(alone), -math.inf)
-    for size in range(1, len(alone)):
-        joined[size] = max(joined[size - 1], alone[size], others[size])
-        q = np.arange(1, size)
-        a, c = alone[q], others[size - q]
-        both = (a > -math.inf) & (c > -math.inf)
-        if both.any():
-            a, c = a[both], c[both]
-            between = cross * np.sqrt(q[both] * (size - q[both]))
-            top = 0.5 * (a + c) + np.hypot(0.5 * (a - c), between)
-            top += 16 * rigor.UNIT * (np.abs(a) + np.abs(c) + between) + rigor.TINY
-            joined[size] = max(joined[size], float(top.max()))
-    return joined
+    joined = np.maximum(alone, others)
+    q, r = np.nonzero((alone[:, None] > -math.inf) & (others[None, :] > -math.inf))
+    q, r = q[q + r < len(alone)], r[q + r < len(alone)]
+    a, c, between = alone[q], others[r], cross * np.sqrt(q * r)
+    top = 0.5 * (a + c) + np.hypot(0.5 * (a - c), between)
+    top += 16 * rigor.UNIT * (np.abs(a) + np.abs(c) + between) + rigor.TINY
+    np.maximum.at(joined, q + r, top)
+    return np.maximum.accumulate(joined)
+
+
+def _upwards(values: Array) -> Array:
+    return values + 4 * rigor.UNIT * np.where(np.isfinite(values), np.abs(values), 0.0)
 
 
 def shifted_frobenius(matrix: Array, size: int, shift: float) -> float:

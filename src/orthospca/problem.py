@@ -38,7 +38,8 @@ class Problem:
     @classmethod
     def validate(cls, Q: Any, sparsity: Any, n_components: Any = 1) -> Problem:
         """Check the arguments of ``solve``; a bad one is a ``ValueError`` that names it."""
-        covariance = validate_covariance(Q)
+        given = Q.submatrix(np.arange(Q.n_features)) if hasattr(Q, "submatrix") else Q
+        covariance = validate_covariance(given)
         n = len(covariance)
         count = validate_integer("n_components", n_components, 1, n, "the number of features")
         limits = validate_sparsity(sparsity, count, n)
@@ -184,8 +185,10 @@ def validate_covariance(Q: Any) -> Array:
 
 def names_of(Q: Any) -> tuple[str, ...] | None:
     """Feature names of a data frame, else None."""
-    columns = getattr(Q, "columns", None)
-    return None if columns is None else tuple(str(name) for name in columns)
+    names = getattr(Q, "feature_names", None)
+    if names is None:
+        names = getattr(Q, "columns", None)
+    return None if names is None or callable(names) else tuple(str(name) for name in names)
 
 
 def validate_sparsity(sparsity: Any, n_components: int, n: int) -> tuple[int, ...]:

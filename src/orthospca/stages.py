@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -23,32 +24,66 @@ from orthospca.support import Candidate
 #: Nodes with this few supports are enumerated rather than bounded by eigenvalues.
 ENUMERATE_BELOW = 200
 #: The strong bound costs more, and so does a node worth enumerating.
-ENUMERATE_BELOW_STRONG = 20_000
+ENUMERATE_BELOW_STRONG = 100_000
 #: With no incumbent there is nothing to prune by: enumeration is then the better search.
 ENUMERATE_WITHOUT_INCUMBENT = 300_000
 
 
 def solve_by_enumeration(
-    problem: Subproblem, tolerance: Tolerance, watch: Watch, n_jobs: int | None
+    problem: Subproblem,
+    tolerance: Tolerance,
+    watch: Watch,
+    n_jobs: int | None,
+    incumbent: Candidate | None = None,
 ) -> Outcome:
     """Algorithm 1: test every support."""
-    stage = _Stage(problem, Tolerance(0.0, 0.0), watch, n_jobs)
+    stage = _Stage(problem, Tolerance(0.0, 0.0), watch, n_jobs, incumbent)
     return stage.solve(lambda s: s.search(_NoBound(), enumerate_below=LARGEST_ENUMERATION))
 
 
 def solve_by_classical_bounds(
-    problem: Subproblem, tolerance: Tolerance, watch: Watch, n_jobs: int | None
+    problem: Subproblem,
+    tolerance: Tolerance,
+    watch: Watch,
+    n_jobs: int | None,
+    incumbent: Candidate | None = None,
 ) -> Outcome:
     """Algorithm 4 with the eigenvalue, Gershgorin, Frobenius and trace bounds."""
-    stage = _Stage(problem, tolerance, watch, n_jobs)
+    stage = _Stage(problem, tolerance, watch, n_jobs, incumbent)
     return stage.solve(lambda s: s.search(ClassicalBound(problem), ENUMERATE_BELOW))
 
 
 def solve_by_strong_bound(
-    problem: Subproblem, tolerance: Tolerance, watch: Watch, n_jobs: int | None
+    problem: Subproblem,
+    tolerance: Tolerance,
+    watch: Watch,
+    n_jobs: int | None,
+    incumbent: Candidate | None = None,
 ) -> Outcome:
     """Screening, then branch and bound with the multipliers of the convex relaxation."""
-    return _Stage(problem, tolerance, watch, n_jobs).solve(_strong_search)
+    return _Stage(problem, tolerance, watch, n_jobs, incumbent).solve(_strong_search)
+
+
+class StageSolver(Protocol):
+    """One stage solved by one method; an incumbent that is known already may be given."""
+
+    def __call__(
+        self,
+        problem: Subproblem,
+        tolerance: Tolerance,
+        watch: Watch,
+        n_jobs: int | None,
+        incumbent: Candidate | None = None,
+    ) -> Outcome:
+        """Solve the stage."""
+        ...
+
+
+STAGE_SOLVERS: dict[str, StageSolver] = {
+    "branch-and-bound": solve_by_strong_bound,
+    "enumeration": solve_by_enumeration,
+    "eigenvalue": solve_by_classical_bounds,
+}
 
 
 def _strong_search(stage: _Stage) -> BranchAndBound:
@@ -73,7 +108,7 @@ def _roots(screening: Screening, sparsity: int) -> list[Node]:
     allowed = screening.allowed
     supports = sum(count_supports(1, len(part.allowed), sparsity) for part in parts)
     apart = sum(len(part.allowed) ** 3 for part in parts)
-    if supports <= 10 * ENUMERATE_BELOW_STRONG or apart <= 0.5 * len(allowed) ** 3:
+    if supports <= 2 * ENUMERATE_BELOW_STRONG or apart <= 0.5 * len(allowed) ** 3:
         return [Node(np.array([part.row]), part.allowed, part.upper) for part in parts]
     return [Node(np.arange(0), allowed, screening.upper)]
 
@@ -82,21 +117,28 @@ class _Stage:
     """What all methods begin with: a first bound and an incumbent."""
 
     def __init__(
-        self, problem: Subproblem, tolerance: Tolerance, watch: Watch, n_jobs: int | None
+        self,
+        problem: Subproblem,
+        tolerance: Tolerance,
+        watch: Watch,
+        n_jobs: int | None,
+        incumbent: Candidate | None,
     ) -> None:
         self.problem = problem
         self.tolerance = replace(tolerance, scale=problem.scale)
         self.watch = watch
         self.n_jobs = n_jobs
         self.upper = math.inf
-        self.incumbent: Candidate | None = None
+        self.incumbent = incumbent
         self.roots = [Node(np.arange(0), np.arange(problem.n_features))]
 
     def solve(self, prepare: Callable[[_Stage], BranchAndBound]) -> Outcome:
         """Find an incumbent, prepare the search and run it; an interrupt leaves a valid outcome."""
         try:
             self.upper = first_upper(self.problem)
-            self.incumbent = find_incumbent(self.problem)
+            found = find_incumbent(self.problem)
+            if self.incumbent is None or (found is not None and found.value > self.incumbent.value):
+                self.incumbent = found
             lower = -math.inf if self.incumbent is None else self.incumbent.value
             self.watch.report(0, 1, lower, self.upper)
             search = prepare(self)

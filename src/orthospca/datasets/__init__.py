@@ -8,6 +8,8 @@ Generated problems come as a :class:`KnownAnswer`, a matrix with an optimal sequ
 and a proof, one line long, that it is optimal: :func:`make_planted_blocks`,
 :func:`make_block_diagonal`, :func:`make_rank_one`, :func:`make_tied`, :func:`make_exhausting` and
 :func:`make_path_dependent`.
+
+:func:`make_planted_samples` draws a data matrix of any size with planted groups of features.
 """
 
 from orthospca.datasets._colon import load_colon
@@ -27,10 +29,12 @@ from orthospca.datasets._published import (
     load_pitprops,
     load_wine,
 )
+from orthospca.datasets._samples import PlantedSamples, make_planted_samples
 
 __all__ = [
     "Dataset",
     "KnownAnswer",
+    "PlantedSamples",
     "load_breast_cancer",
     "load_colon",
     "load_digits",
@@ -40,6 +44,7 @@ __all__ = [
     "make_exhausting",
     "make_path_dependent",
     "make_planted_blocks",
+    "make_planted_samples",
     "make_rank_one",
     "make_tied",
 ]

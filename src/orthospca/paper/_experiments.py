@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from orthospca import datasets
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
+from orthospca.blocks import block_diagonalize, threshold_sweep
 from orthospca.components import solve
 from orthospca.tables import read_table
 
@@ -89,24 +89,15 @@ def largest_block(Q: Array, threshold: float) -> IntArray:
 
     With threshold 0 only exact zeros are.
     """
-    linked = (np.abs(Q) >= threshold) & (Q != 0.0)
-    _, labels = connected_components(linked, directed=False)
-    return np.flatnonzero(labels == np.bincount(labels).argmax())
+    blocks = block_diagonalize(Q, threshold)
+    return blocks.blocks[int(blocks.sizes.argmax())]
 
 
 def largest_joining_threshold(Q: Array) -> float:
     """The largest threshold for which Algorithm 2 still leaves everything in one block."""
-    values = np.unique(np.abs(Q[np.triu_indices(len(Q), 1)]))
-    low, high = 0, len(values) - 1
-    if not len(values) or len(largest_block(Q, values[0])) < len(Q):
-        return 0.0
-    while low < high:
-        middle = (low + high + 1) // 2
-        if len(largest_block(Q, values[middle])) == len(Q):
-            low = middle
-        else:
-            high = middle - 1
-    return float(values[low])
+    sweep = threshold_sweep(Q)
+    joined = len(sweep.n_blocks) > 0 and sweep.n_blocks[-1] == 1
+    return float(sweep.magnitudes[-1]) if joined else 0.0
 
 
 def orthogonal_run(Q: Array, sparsity: int, count: int, method: str) -> Run:

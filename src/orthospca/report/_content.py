@@ -103,6 +103,8 @@ def _problem(section: Section) -> Html:
         pairs.append(("time limit", f"{settings['time_limit']:g} s"))
     if settings.get("node_limit") is not None:
         pairs.append(("node limit", f"{settings['node_limit']} for each component"))
+    if result.note:
+        pairs.append(("blocks", result.note))
     pairs += [
         ("status", result.status.value),
         ("time", f"{result.runtime:.2f} s"),

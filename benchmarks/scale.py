@@ -1,0 +1,97 @@
+"""Growth with the number of features, on data whose covariance is never formed."""
+
+from __future__ import annotations
+
+import resource
+
+import numpy as np
+
+from benchmarks.measure import Case, Row, Settings
+from benchmarks.timing import Units, timed
+from orthospca import DataCovariance, Result
+from orthospca.components import single_threaded_blas
+from orthospca.datasets import make_planted_samples
+from orthospca.large import LargeProblem
+from orthospca.limits import Watch
+from orthospca.profiles import TILE_COLUMNS, TILE_ROWS
+from orthospca.search import Tolerance
+from orthospca.stages import solve_by_strong_bound
+from orthospca.wide import solve_wide
+
+#: Columns of the table `scale`; "products" are the bare matrix products of the tiles that could
+#: not be skipped, timed in the same run.
+SCALE_COLUMNS = (
+    "n",
+    "noise",
+    "variance",
+    "gap",
+    "status",
+    "rows",
+    "tiles",
+    "seconds",
+    "products",
+    "ratio",
+    "peak MB",
+)
+
+COMPONENTS, SPARSITY, GAP = 5, 10, 1e-2
+
+
+def scale_cases(settings: Settings) -> list[Case]:
+    """Five components of planted samples, from a thousand to a hundred thousand features."""
+    sizes = (
+        (1000, 3000, 10_000) if settings.quick else (1000, 3000, 10_000, 20_000, 50_000, 100_000)
+    )
+    cases = [_case(n, 2.0) for n in sizes]
+    if not settings.quick:
+        cases += [_case(20_000, 3.0), _case(100_000, 2.5)]
+    return cases
+
+
+def _case(n: int, noise: float) -> Case:
+    def run(settings: Settings, units: Units) -> list[Row]:
+        planted = make_planted_samples(n, noise=(0.2, noise))
+        with single_threaded_blas():
+            covariance = DataCovariance(planted.data)
+            problem = LargeProblem(covariance, SPARSITY, GAP, None)
+
+            def call() -> Result:
+                return solve_wide(
+                    covariance,
+                    SPARSITY,
+                    COMPONENTS,
+                    "branch-and-bound",
+                    solve_by_strong_bound,
+                    Tolerance(0.0, GAP),
+                    Watch(),
+                    None,
+                    problem,
+                )
+
+            result, seconds = timed(call)
+            products = problem.profiles.tiles_done * _product_seconds(covariance, problem)
+        row: Row = {
+            "n": n,
+            "noise": noise,
+            "variance": float(result.variances.sum()),
+            "gap": float(result.gaps.max()),
+            "status": result.status.value,
+            "rows": int(np.count_nonzero(problem.profiles.known)),
+            "tiles": problem.profiles.tiles_done,
+            "seconds": seconds,
+            "products": products,
+            "ratio": seconds / products if products else float("nan"),
+            "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+        return [row]
+
+    return Case(f"n = {n}, noise up to {noise}", run)
+
+
+def _product_seconds(covariance: DataCovariance, problem: LargeProblem) -> float:
+    """Time of one tile's product in the precision that was used."""
+    n = covariance.n_features
+    kind = problem.profiles.dtype
+    left = np.ascontiguousarray(covariance.columns(np.arange(min(TILE_ROWS, n))).T, dtype=kind)
+    right = np.ascontiguousarray(covariance.columns(np.arange(min(TILE_COLUMNS, n))), dtype=kind)
+    return min(timed(lambda: left @ right)[1] for _ in range(7))

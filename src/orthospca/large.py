@@ -1,0 +1,297 @@
+"""A stage on data with many features: reduce it, then solve what is left as a matrix.
+
+The incumbent comes from truncated power iterations on the data.  The shifted Frobenius bound of
+``screening``, with row sums from the diagonal where that is enough and from row profiles elsewhere,
+rules out features; the covariance of the few that are left is formed and handed to the usual
+search.  What was ruled out enters the certificate with the bound that ruled it out.  If too
+much is left, the most promising features are searched and the rest keeps its row bound, so that the
+certificate stays true and the gap open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthospca import rigor
+from orthospca._typing import Array, IntArray
+from orthospca.covariance import DataCovariance
+from orthospca.heuristics import find_incumbent
+from orthospca.limits import Watch
+from orthospca.problem import Subproblem
+from orthospca.profiles import RowProfiles, potential
+from orthospca.result import Status
+from orthospca.screening import best_shift
+from orthospca.search import Outcome, Tolerance
+from orthospca.stages import StageSolver
+from orthospca.sums import best_sums
+from orthospca.support import Candidate
+
+#: Features on which a covariance matrix is formed.
+LARGEST_MATRIX = 4000
+#: Features with the largest variances from which the first supports are grown.
+STARTS = 48
+#: Entries kept in a row profile beyond those that a support needs.
+SPARE_ENTRIES = 56
+#: Rows looked at in the first round of a reduction; each further round takes twice as many.
+FIRST_BATCH = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """Features that can matter, and a proved bound on every support that uses another one."""
+
+    kept: IntArray
+    removed_upper: float
+
+
+class LargeProblem:
+    """Stages of one covariance; what is learnt about its rows serves all of them.
+
+    Parameters
+    ----------
+    covariance : DataCovariance
+    sparsity : int
+        The largest of all stages.
+    gap : float
+        Relative tolerance; single precision is used for tiles where it is wide enough.
+    n_jobs : int, optional
+    """
+
+    def __init__(
+        self, covariance: DataCovariance, sparsity: int, gap: float, n_jobs: int | None
+    ) -> None:
+        self.covariance = covariance
+        self.n_jobs = n_jobs
+        single_error = 2 * (covariance.n_samples + 8) * float(np.finfo(np.float32).eps)
+        self.profiles = RowProfiles(
+            covariance,
+            sparsity + SPARE_ENTRIES,
+            single=sparsity * single_error <= 0.05 * gap,
+            n_jobs=n_jobs,
+        )
+
+    def solve_stage(
+        self,
+        sparsity: int,
+        previous: Array,
+        tolerance: Tolerance,
+        watch: Watch,
+        solver: StageSolver,
+    ) -> Outcome:
+        """Solve one stage; ``previous`` has the components before it as columns."""
+        stage = _LargeStage(self.covariance, sparsity, previous)
+        incumbent = stage.incumbent()
+        scale = float(self.covariance.diagonal.max())
+        lower = -math.inf if incumbent is None else incumbent.value
+        cutoff = Tolerance(tolerance.eps, tolerance.gap, scale).cutoff(lower)
+        upper = float(stage.potential.max()) * (1 + 2 * self.covariance.relative_radius)
+        watch.report(0, 1, lower, upper)
+        if math.isinf(cutoff):
+            reduction = stage.most_promising(LARGEST_MATRIX)
+        else:
+            shift = stage.shift(incumbent)
+            reduction = stage.reduce(self.profiles, cutoff, shift, watch.out_of_time)
+        outcome = stage.solve(reduction, incumbent, tolerance, watch, solver, self.n_jobs)
+        # Rounding of the entries themselves, at most their radius on a support.
+        rounding = sparsity * self.covariance.relative_radius * scale
+        bound = min(upper, max(outcome.upper, reduction.removed_upper) + rounding)
+        status = outcome.status
+        if outcome.best is None:
+            status = Status.NODE_LIMIT  # features were left out: nothing is proved to be exhausted
+        elif Tolerance(tolerance.eps, tolerance.gap, scale).met(outcome.best.value, bound):
+            status = Status.OPTIMAL
+        elif status is Status.OPTIMAL:
+            status = watch.verdict(0) or Status.NODE_LIMIT
+        return Outcome(outcome.best, bound, status, outcome.nodes)
+
+
+class _LargeStage:
+    """One stage: the data with the previous components projected out."""
+
+    def __init__(self, covariance: DataCovariance, sparsity: int, previous: Array) -> None:
+        self.covariance = covariance
+        self.sparsity = sparsity
+        self.previous = previous
+        self.touched = np.flatnonzero(np.abs(previous).max(axis=1, initial=0.0) > 0)
+        self.images = covariance.image(previous)
+        # Only the columns that components use change when these are projected out.
+        self.touched_columns = covariance.columns(self.touched)
+        self.touched_columns = self.touched_columns - self.images @ previous[self.touched].T
+        self.diagonal = covariance.diagonal.copy()
+        columns = self.touched_columns
+        self.diagonal[self.touched] = np.einsum("ij,ij->j", columns, columns)
+        self.potential = potential(self.diagonal, sparsity)
+
+    def columns(self, indices: IntArray) -> Array:
+        """Return columns of the data with the previous components projected out."""
+        B = self.covariance.columns(indices)
+        if len(self.touched):
+            B = B - self.images @ self.previous[indices].T
+        return B
+
+    def times(self, samples: Array) -> Array:
+        """``Bᵀ samples`` for the projected data, read in chunks, shape (n, k)."""
+        parts = [self.covariance.columns(part).T @ samples for part in self.covariance.chunks()]
+        result = np.vstack(parts)
+        if len(self.touched):
+            result[self.touched] = self.touched_columns.T @ samples
+        return result
+
+    def incumbent(self) -> Candidate | None:
+        """Truncated power iterations on the data, then the usual heuristics on what they used."""
+        p = self.sparsity
+        rows = np.argsort(-self.potential, kind="stable")[:STARTS]
+        directions = self.columns(rows)
+        used = [rows]
+        supports = np.zeros((len(rows), p), dtype=np.intp)
+        for _ in range(6):
+            before = supports
+            images = -np.abs(np.ascontiguousarray(self.times(directions).T))
+            supports = np.sort(np.argpartition(images, p - 1, axis=1)[:, :p], axis=1)
+            used.append(supports.ravel())
+            if (supports == before).all():
+                break
+            directions = np.column_stack([self._leading(support) for support in supports])
+        kept = np.unique(np.concatenate([*used, self.touched]))
+        found = find_incumbent(self._matrix_problem(kept))
+        return None if found is None else self._embed(found, kept)
+
+    def shift(self, incumbent: Candidate | None) -> float:
+        """Return the best μ of the Frobenius bound on the incumbent's support."""
+        if incumbent is None:
+            return 0.0
+        B = self.columns(np.flatnonzero(incumbent.vector))
+        return best_shift(B.T @ B)
+
+    def _leading(self, support: IntArray) -> Array:
+        """Sample-space direction of the best vector on a support: ``B x``."""
+        B = self.columns(support)
+        return B @ np.linalg.eigh(B.T @ B)[1][:, -1]
+
+    def reduce(
+        self, profiles: RowProfiles, cutoff: float, shift: float, stop: Callable[[], bool]
+    ) -> Reduction:
+        """Drop the features that no support of norm above the cutoff can contain.
+
+        The costs are those of ``screening.fix_by_frobenius``; of a row that has not been looked at
+        yet, ``Q_kj² ≤ Q_kk Q_jj`` bounds them without a product.
+        """
+        costs = self._cheap_costs(shift)
+        costs[self.touched] = self._touched_costs(shift)
+        looked_at = profiles.known.copy()
+        looked_at[self.touched] = True
+        known = np.flatnonzero(profiles.known)
+        costs[known] = np.minimum(costs[known], self._costs(profiles, known, shift))
+        batch = FIRST_BATCH
+        while True:
+            uppers = self._uppers(costs, shift)
+            open_rows = np.flatnonzero((uppers > cutoff) & ~looked_at)
+            if len(open_rows) == 0:
+                break
+            rows = open_rows[np.argsort(-costs[open_rows], kind="stable")[:batch]]
+            rows = np.setdiff1d(rows, self.touched, assume_unique=True)
+            if not profiles.ensure(rows, stop):
+                break
+            looked_at[rows] = True
+            costs[rows] = np.minimum(costs[rows], self._costs(profiles, rows, shift))
+            batch *= 2
+        keep = uppers > cutoff
+        keep[self.touched] = True
+        if np.count_nonzero(keep) > LARGEST_MATRIX:
+            return self.most_promising(LARGEST_MATRIX, uppers)
+        removed = float(np.max(uppers, where=~keep, initial=-math.inf))
+        return Reduction(np.flatnonzero(keep), removed)
+
+    def most_promising(self, count: int, uppers: Array | None = None) -> Reduction:
+        """Keep the features with the largest bounds; the others keep theirs in the certificate."""
+        score = (self._uppers(self._cheap_costs(0.0), 0.0) if uppers is None else uppers).copy()
+        bound = score.copy()
+        score[self.touched] = math.inf
+        order = np.argsort(-score, kind="stable")
+        rest = order[count:]
+        return Reduction(np.sort(order[:count]), float(np.max(bound[rest], initial=-math.inf)))
+
+    def _uppers(self, costs: Array, shift: float) -> Array:
+        """Bound on the supports that contain each feature: ``μ + √(dearest support with it)``."""
+        p = self.sparsity
+        _, with_each = best_sums(costs, np.zeros(len(costs), dtype=bool), p)
+        inflation = 1 + 8 * (p + 8) * rigor.UNIT
+        return shift + np.sqrt(with_each) * inflation + 8 * rigor.UNIT * abs(shift)
+
+    def _cheap_costs(self, shift: float) -> Array:
+        """``(Q_kk - μ)² + Q_kk · (p - 1 largest Q_jj)``, rounded up."""
+        largest = float(np.sort(self.diagonal)[::-1][: self.sparsity - 1].sum())
+        costs = (self.diagonal - shift) ** 2 + self.diagonal * largest
+        return costs * (1 + 16 * (self.covariance.n_samples + self.sparsity) * rigor.UNIT)
+
+    def _costs(self, profiles: RowProfiles, rows: IntArray, shift: float) -> Array:
+        """Costs of rows that have been looked at and that no component touches."""
+        costs = np.empty(len(rows))
+        error = profiles.relative_radius + self.covariance.relative_radius
+        largest_root = math.sqrt(float(self.covariance.diagonal.max()))
+        for start in range(0, len(rows), 4096):
+            part = rows[start : start + 4096]
+            slack = error * np.sqrt(self.diagonal[part]) * largest_root
+            entries = self._entries(profiles, part) + slack[:, None]
+            costs[start : start + 4096] = self._cost_of(part, entries, slack, shift)
+        return costs
+
+    def _touched_costs(self, shift: float) -> Array:
+        """Costs of the features that components use: their rows are computed in full."""
+        rows = np.abs(self.times(self.touched_columns)).T
+        rows[np.arange(len(self.touched)), self.touched] = 0.0
+        scale = float(self.covariance.diagonal.max())
+        slack = np.full(len(self.touched), 8 * self.covariance.relative_radius * scale)
+        return self._cost_of(self.touched, rows + slack[:, None], slack, shift)
+
+    def _cost_of(self, rows: IntArray, entries: Array, slack: Array, shift: float) -> Array:
+        count = self.sparsity - 1
+        own = (np.abs(self.diagonal[rows] - shift) + slack) ** 2
+        if count == 0:
+            return own
+        entries.partition(entries.shape[1] - count, axis=1)
+        top = entries[:, entries.shape[1] - count :]
+        return (own + np.einsum("ij,ij->i", top, top)) * (1 + 16 * (count + 8) * rigor.UNIT)
+
+    def _entries(self, profiles: RowProfiles, rows: IntArray) -> Array:
+        """Largest ``|Q'_ij|`` of rows that no component touches; what is unknown is bounded."""
+        values = profiles.values[rows].astype(float)
+        if len(self.touched):
+            # Entries with touched features have changed: they are replaced by their new values,
+            # and what an unlisted entry could be takes their place in the list.
+            changed = np.isin(profiles.indices[rows], self.touched)
+            values = np.where(changed, profiles.tail[rows, None], values)
+            values = np.hstack([values, np.abs(self.columns(rows).T @ self.touched_columns)])
+        return values
+
+    def _matrix_problem(self, kept: IntArray) -> Subproblem:
+        return Subproblem(self.covariance.submatrix(kept), self.sparsity, self.previous[kept])
+
+    def _embed(self, candidate: Candidate, kept: IntArray) -> Candidate:
+        vector = np.zeros(self.covariance.n_features)
+        vector[kept] = candidate.vector
+        vector.flags.writeable = False
+        return Candidate(candidate.value, vector)
+
+    def solve(
+        self,
+        reduction: Reduction,
+        incumbent: Candidate | None,
+        tolerance: Tolerance,
+        watch: Watch,
+        solver: StageSolver,
+        n_jobs: int | None,
+    ) -> Outcome:
+        """Solve the stage on the kept features."""
+        used = np.arange(0) if incumbent is None else np.flatnonzero(incumbent.vector)
+        kept = np.union1d(reduction.kept, used)
+        known = None
+        if incumbent is not None:
+            known = Candidate(incumbent.value, incumbent.vector[kept])
+        outcome = solver(self._matrix_problem(kept), tolerance, watch, n_jobs, known)
+        best = None if outcome.best is None else self._embed(outcome.best, kept)
+        return Outcome(best, outcome.upper, outcome.status, outcome.nodes)
