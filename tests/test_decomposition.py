@@ -334,9 +334,11 @@ def test_progress_by_block() -> None:
         assert entries[-1].lower == component.variance
 
 
+@pytest.mark.parametrize("groups", [1, 2, 8])
 @pytest.mark.parametrize("seed", range(60))
-def test_bound_by_groups(seed: int) -> None:
+def test_bound_by_groups(seed: int, groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests the bounds of the original matrix on their own, every one of them, by enumeration."""
+    monkeypatch.setattr("orthospca.posterior.GROUPS", groups)
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(4, 9)), int(rng.integers(1, 5))
     p = min(p, n)
@@ -366,6 +368,18 @@ def test_bound_by_groups(seed: int) -> None:
     ]
     assert min(found) >= best.value - 1e-12 * np.abs(Q).max()
     assert found[0] <= uppers.max() + posterior.a_priori(p) + 1e-12
+
+
+@pytest.mark.parametrize("groups", [1, 2, 8])
+@pytest.mark.parametrize("p", [1, 2, 3, 4])
+def test_bound_by_groups_is_attained(p: int, groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests a matrix of equal entries, on which no smaller bound would be true."""
+    monkeypatch.setattr("orthospca.posterior.GROUPS", groups)
+    Q = np.full((6, 6), 0.9) + 0.1 * np.eye(6)
+    posterior = PosteriorBound(Q, block_diagonalize(Q, 0.95))
+    bound = posterior.by_groups(np.ones(6), p, posterior.cross, posterior.inside)
+    assert bound == pytest.approx(1 + 0.9 * (p - 1), rel=1e-12)
+    assert bound >= 1 + 0.9 * (p - 1) - 1e-15
 
 
 def test_certified_in_the_original_matrix(load_matrix) -> None:

@@ -65,8 +65,6 @@ def test_time_limit_on_genes(method: str, load_matrix) -> None:
     assert time.perf_counter() - started < 0.2 + MARGIN
     check_limited(matrix, 10, result, 1e-9, Status.TIME_LIMIT)
     assert result.upper_bounds[0] >= COVCOLON_500
-    if result.runtime > 0.2:
-        assert result.status is Status.TIME_LIMIT
 
 
 @pytest.mark.parametrize("method", SEARCHES)

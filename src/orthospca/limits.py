@@ -55,11 +55,16 @@ class Watch:
         return time.perf_counter() - self._stage_started
 
     def begin_stage(self, stage: int, stages_left: int) -> None:
-        """Start the clock of a stage: it gets an equal share of the time that is left."""
+        """Start the clock of a stage: it gets its share of the time that is left.
+
+        At least two fifths: most stages need little, and what they leave comes too late for those
+        before them.
+        """
         self.stage = stage
         self._stage_started = time.perf_counter()
         left = self._final - self._stage_started
-        self._deadline = self._stage_started + max(left, 0.0) / max(stages_left, 1)
+        share = max(1.0 / max(stages_left, 1), 0.4)
+        self._deadline = self._stage_started + share * max(left, 0.0)
 
     def out_of_time(self) -> bool:
         """Whether the stage must end now, for its time or because of an interrupt."""

@@ -143,8 +143,10 @@ def _excess(Q: Array, lump: IntArray, proof: Proof, roots: Array | float, count:
     for start in range(0, len(lump), TILE):
         part = slice(start, start + TILE)
         rows = np.abs(Q[np.ix_(lump[part], proof.indices)])
-        slack = 4 * rigor.UNIT * (
-            rows.max(initial=0.0) + roots.max() * np.abs(proof.cover).max(initial=0.0)
+        slack = (
+            4
+            * rigor.UNIT
+            * (rows.max(initial=0.0) + roots.max() * np.abs(proof.cover).max(initial=0.0))
         )
         rows -= roots[part, None] * proof.cover
         np.maximum(rows + slack, 0.0, out=rows)

@@ -44,6 +44,7 @@ _BALANCE_AT = (12, 24, 48, 96, 192)
 # Cycles before a run may be given up as stalled above its target.
 _PATIENCE_COLD = 6
 _PATIENCE_WARM = 4
+_PATIENCE_TO_BEAT = 12
 _RESIDUAL_TOLERANCE = 1e-6
 _TINY = 1e-14
 
@@ -509,6 +510,7 @@ def solve_relaxation(
     included: ArrayLike | None = None,
     basis: Array | None = None,
     target: float = -np.inf,
+    beat: float = np.inf,
     state: State | None = None,
     max_iterations: int = 300,
     should_stop: Callable[[], bool] | None = None,
@@ -530,6 +532,9 @@ def solve_relaxation(
         Orthonormal basis of the directions allowed.
     target : float
         Stop as soon as the bound is at most this, or once it seems out of reach.
+    beat : float
+        A bound that is known already: as long as it has not been beaten, an unreachable target is
+        a reason to give up only after `_PATIENCE_TO_BEAT` cycles.
     state : State, optional
         Warm start.
     max_iterations : int
@@ -574,7 +579,8 @@ def solve_relaxation(
             break
         if cycle_ends:
             history.append(bound)
-            stalled = len(history) >= patience and _out_of_reach(history, target)
+            tired = len(history) >= (patience if bound < beat else _PATIENCE_TO_BEAT)
+            stalled = tired and _out_of_reach(history, target)
             converged = converged or stalled or splitting.has_converged()
             if state is None and iteration in _BALANCE_AT:
                 splitting.balance()

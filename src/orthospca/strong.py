@@ -95,19 +95,27 @@ class StrongBound:
         if work.determined:
             return work.outcome(None)
         relaxation = None
-        for _ in range(GROWTH_ROUNDS):
+        for rounds_left in reversed(range(GROWTH_ROUNDS)):
             relaxation = self._relax(work, watch)
+            if relaxation is None:
+                work.upper = -math.inf
+                return work.closed(Reason.INFEASIBLE)
             work.take(relaxation)
-            if work.upper <= cutoff or work.determined or watch.out_of_time() or not work.grow():
+            done = work.upper <= cutoff or work.determined or watch.out_of_time()
+            # Growing after the last round would only spoil the proof for the children.
+            if done or rounds_left == 0 or not work.grow():
                 break
         return work.outcome(relaxation)
 
-    def _relax(self, work: _Work, watch: Watch) -> Relaxation:
+    def _relax(self, work: _Work, watch: Watch) -> Relaxation | None:
+        """Solve the relaxation of a node; None if fixing has left nothing feasible in it."""
         problem = self.problem
         basis = complement_basis(problem.touching(work.active))
         while _leaves_nothing(basis, work.active) and len(work.waiting):
             work.enlarge(np.union1d(work.active, work.waiting[:GROWTH]))
             basis = complement_basis(problem.touching(work.active))
+        if _leaves_nothing(basis, work.active):
+            return None
         active = work.active
         return solve_relaxation(
             problem.covariance[np.ix_(active, active)],
@@ -116,6 +124,7 @@ class StrongBound:
             included=np.searchsorted(active, work.included),
             basis=basis,
             target=work.cutoff,
+            beat=work.upper,
             state=work.warm_start(),
             max_iterations=self.max_iterations,
             should_stop=watch.out_of_time,
@@ -143,6 +152,7 @@ class _Work:
         self.proof: Proof | None = None
         self.proof_upper = math.inf
         self.lump: Lump | None = None
+        self.lump_is_fresh = False
         self.state: State | None = None
         self.state_indices = self.allowed
 
@@ -215,6 +225,7 @@ class _Work:
         elif self.lump is None or len(self.lump.indices) != len(waiting):
             eigenvalue = eigenpart(self.problem, proof).upper
             last_price = self._last_price(proof)
+            self.lump_is_fresh = True
             self.lump = make_lump(Q, waiting, proof, eigenvalue, last_price, size)
         self.apply(proof)
 
@@ -273,12 +284,29 @@ class _Work:
             self.enlarge(self.allowed)
             return True
         prices = self.costs[np.searchsorted(self.allowed, waiting)]
-        dear = prices > self._last_price(self.proof.restrict(self.active))
+        last_price = self._last_price(self.proof.restrict(self.active))
+        dear = prices > last_price
         if not dear.any():
             return False
+        if not self.lump_is_fresh:
+            # The prices were set up for another node: better ones may do without growth.
+            return self._reprice(last_price)
         order = np.argsort(-prices, kind="stable")[: min(int(np.count_nonzero(dear)), GROWTH)]
         self.enlarge(np.union1d(self.active, waiting[order]))
         return True
+
+    def _reprice(self, last_price: float) -> bool:
+        """Set the lump up anew for the present proof; grow if that does not help."""
+        proof = self.proof
+        if proof is None:
+            return False
+        proof = proof.restrict(self.active)
+        eigenvalue = eigenpart(self.problem, proof).upper
+        Q, size = self.problem.covariance, self.problem.sparsity
+        self.lump = make_lump(Q, self.waiting, proof, eigenvalue, last_price, size)
+        self.lump_is_fresh = True
+        self.apply(proof)
+        return self.upper > self.cutoff and not self.determined and self.grow()
 
     def enlarge(self, active: IntArray) -> None:
         """Change the active set; proofs that do not speak of it are of no more use."""
