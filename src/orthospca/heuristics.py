@@ -22,7 +22,7 @@ POLISHED = 3
 #: Swaps tested exactly in one step of the local search.
 SWAPS_TESTED = 4000
 #: Backward elimination needs the eigenvectors of the whole matrix; beyond this it costs too much.
-LARGEST_ELIMINATION = 150
+LARGEST_ELIMINATION = 60
 
 
 def find_incumbent(problem: Subproblem, row_scores: Array | None = None) -> Candidate | None:
