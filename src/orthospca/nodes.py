@@ -29,7 +29,9 @@ class Reason(str, Enum):
     MULTIPLIERS = "multipliers"
     """A feasible point of the dual of the relaxation; see ``docs/theory/strong-bound.md``."""
     SCREENED = "screened"
-    """No row of the node can carry a value above the cutoff."""
+    """Outside the neighbourhoods of all candidate rows: no such support exceeds the bound."""
+    FIXED = "fixed"
+    """Removed from a node by fixing indices in or out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +72,26 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Closed:
-    """A closed node: nothing in it exceeds ``upper``, because of ``reason``."""
+    """A closed node: nothing in it exceeds ``upper``, because of ``reason``.
+
+    Attributes
+    ----------
+    included, allowed : integer arrays
+    upper : float
+    reason : Reason
+    proof : object
+        The multipliers, or the screening, behind it.
+    kept : tuple of two integer arrays, or None
+        If given, only the supports of the node that are *not* between these included and allowed
+        indices are closed: the rest was kept as a smaller node.
+    """
 
     included: IntArray
     allowed: IntArray
     upper: float
     reason: Reason
     proof: Any = None
+    kept: tuple[IntArray, IntArray] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,8 @@ from orthospca.support import Candidate, best_on_support, no_feasible_vector, up
 
 #: Nodes branched in one round.
 ROUND = 8
+#: Multipliers of closed nodes are kept up to this many bytes; the reasons always are.
+LARGEST_RECORD = 2**29
 #: A gap this small, relative to the largest entry of Q, counts as closed if both tolerances are 0.
 RESOLUTION = 1e-11
 
@@ -97,7 +99,7 @@ class _Evaluation:
     best: Candidate | None
     closed: Closed | None = None
     open: Node | None = None
-    fixed_upper: float = -math.inf
+    removed: Closed | None = None
 
 
 class BranchAndBound:
@@ -143,6 +145,7 @@ class BranchAndBound:
         self.closed_upper = -math.inf
         self._frontier: list[tuple[float, int, Node]] = []
         self._in_flight: list[Node] = []
+        self._proof_bytes = 0
         self._order = itertools.count()
 
     @property
@@ -200,10 +203,9 @@ class BranchAndBound:
         found = evaluation.best
         if found is not None and found.value > self.lower:
             self.best = found
-        self.closed_upper = max(self.closed_upper, evaluation.fixed_upper)
-        if evaluation.closed is not None:
-            self.closed.append(evaluation.closed)
-            self.closed_upper = max(self.closed_upper, evaluation.upper)
+        for closed in (evaluation.removed, evaluation.closed):
+            if closed is not None:
+                self.record(closed)
         if evaluation.open is not None:
             heapq.heappush(self._frontier, (-evaluation.upper, next(self._order), evaluation.open))
 
@@ -224,10 +226,19 @@ class BranchAndBound:
         self._in_flight = [node for node in self._in_flight if node.upper > cutoff]
         return [child for node in self._in_flight for child in node.children()]
 
+    def record(self, closed: Closed) -> None:
+        """Enter a closed node: its bound counts, and why it was closed is kept."""
+        self.closed_upper = max(self.closed_upper, closed.upper)
+        matrix = getattr(closed.proof, "matrix", None)
+        self._proof_bytes += 0 if matrix is None else matrix.nbytes
+        if matrix is not None and self._proof_bytes > LARGEST_RECORD:
+            closed = replace(closed, proof=None)
+        self.closed.append(closed)
+
     def _close(self, node: Node, upper: float) -> None:
         reason = Reason.EIGENVALUE if node.payload is None else Reason.MULTIPLIERS
-        self.closed.append(Closed(node.included, node.allowed, upper, reason, node.payload))
-        self.closed_upper = max(self.closed_upper, upper)
+        proof = getattr(node.payload, "proof", None)
+        self.record(Closed(node.included, node.allowed, upper, reason, proof))
 
     def _evaluate(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
         problem = self.problem
@@ -246,12 +257,22 @@ class BranchAndBound:
             upper = min(node.upper, max(upper, bound.fixed_upper))
             return self._closed(node, upper, bound.reason, best, bound.proof)
         tightened = Node(bound.included, bound.allowed, upper, bound.branch, bound.payload)
-        return self._after_fixing(tightened, bound.fixed_upper, incumbent, best, cutoff)
+        removed = None
+        if bound.fixed_upper > -math.inf:
+            removed = Closed(
+                node.included,
+                node.allowed,
+                bound.fixed_upper,
+                Reason.FIXED,
+                bound.proof,
+                kept=(bound.included, bound.allowed),
+            )
+        return self._after_fixing(tightened, removed, incumbent, best, cutoff)
 
     def _after_fixing(
         self,
         node: Node,
-        fixed_upper: float,
+        removed: Closed | None,
         incumbent: Candidate | None,
         best: Candidate | None,
         cutoff: float,
@@ -260,8 +281,8 @@ class BranchAndBound:
         better = max((c for c in (incumbent, best) if c), key=lambda c: c.value, default=None)
         finished = self._finish(node, better, cutoff)
         if finished is None:
-            return _Evaluation(node.upper, better, open=node, fixed_upper=fixed_upper)
-        return replace(finished, fixed_upper=fixed_upper)
+            return _Evaluation(node.upper, better, open=node, removed=removed)
+        return replace(finished, removed=removed)
 
     def _finish(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation | None:
         """Solve a node that is small enough to need no bound; None if it is not."""

@@ -13,7 +13,7 @@ from orthospca.bounds import ClassicalBound, gershgorin_bound
 from orthospca.enumeration import LARGEST_ENUMERATION, count_supports
 from orthospca.heuristics import find_incumbent
 from orthospca.limits import Watch
-from orthospca.nodes import Bound, Node, NodeBound
+from orthospca.nodes import Bound, Closed, Node, NodeBound, Reason
 from orthospca.problem import Subproblem
 from orthospca.result import Status
 from orthospca.screening import Screening, best_shift, screen
@@ -98,7 +98,12 @@ def _strong_search(stage: _Stage) -> BranchAndBound:
     scale = max(abs(incumbent.value), 1e-3 * problem.scale)
     bound = StrongBound(problem, scale, shift)
     search = stage.search(bound, enumerate_below=ENUMERATE_BELOW_STRONG)
-    search.closed_upper = screening.removed_upper
+    if screening.removed_upper > -math.inf:
+        everything = np.arange(problem.n_features)
+        screened = Closed(
+            np.arange(0), everything, screening.removed_upper, Reason.SCREENED, screening
+        )
+        search.record(screened)
     return search
 
 
