@@ -20,8 +20,9 @@ from orthospca.problem import (
     validate_integer,
     validate_nonnegative,
 )
-from orthospca.result import Component, Result, Status
-from orthospca.search import Tolerance
+from orthospca.result import Component, Result
+from orthospca.search import Outcome, Tolerance
+from orthospca.sequence import overall_status, run_stages
 from orthospca.stages import STAGE_SOLVERS
 from orthospca.thresholds import Plan, plan_blocks, validate_threshold
 from orthospca.wide import is_wide, refuse_for_wide, solve_wide
@@ -163,31 +164,11 @@ def _solve_stages(
     problem: Problem, method: str, tolerance: Tolerance, watch: Watch, n_jobs: int | None
 ) -> Result:
     solver = STAGE_SOLVERS[method]
-    found: list[Component] = []
-    previous = np.zeros((problem.n_features, 0))
-    exhausted = False
-    for k, sparsity in enumerate(problem.sparsity):
-        watch.begin_stage(k, problem.n_components - k)
-        outcome = solver(
-            Subproblem(problem.covariance, sparsity, previous), tolerance, watch, n_jobs
-        )
-        if outcome.best is None:
-            exhausted = outcome.status is Status.EXHAUSTED
-            break
-        vector = outcome.best.vector
-        found.append(
-            Component(
-                vector=vector,
-                variance=outcome.best.value,
-                upper_bound=outcome.upper,
-                status=outcome.status,
-                nodes=outcome.nodes,
-                runtime=watch.stage_elapsed,
-            )
-        )
-        previous = np.column_stack([previous, vector])
-        if watch.interrupted:
-            break
+
+    def solve_stage(limit: int, previous: Array) -> Outcome:
+        return solver(Subproblem(problem.covariance, limit, previous), tolerance, watch, n_jobs)
+
+    found, exhausted = run_stages(problem.n_features, problem.sparsity, solve_stage, watch)
     return _result(problem, method, found, exhausted, watch)
 
 
@@ -232,21 +213,11 @@ def _deflate(matrix: Array, x: Array) -> Array:
 def _result(
     problem: Problem, method: str, found: list[Component], exhausted: bool, watch: Watch
 ) -> Result:
-    stopped = [c.status for c in found if c.status is not Status.OPTIMAL]
-    status: Status
-    if stopped:
-        status = stopped[-1]
-    elif exhausted:
-        status = Status.EXHAUSTED
-    elif len(found) == problem.n_components:
-        status = Status.OPTIMAL
-    else:
-        status = watch.verdict(0) or Status.NODE_LIMIT
     return Result(
         stages=tuple(found),
         n_features=problem.n_features,
         sparsity=problem.sparsity,
-        status=status,
+        status=overall_status(found, problem.n_components, exhausted, watch),
         exhausted=exhausted,
         method=method,
         guarantee=math.nan if not found else max(c.upper_bound - c.variance for c in found),

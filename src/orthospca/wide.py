@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from orthospca._typing import Array
 from orthospca.covariance import DataCovariance
 from orthospca.large import LARGEST_MATRIX, LargeProblem
 from orthospca.limits import Watch
 from orthospca.problem import validate_integer, validate_sparsity
-from orthospca.result import Component, Result, Status
-from orthospca.search import Tolerance
+from orthospca.result import Result
+from orthospca.search import Outcome, Tolerance
+from orthospca.sequence import overall_status, run_stages
 from orthospca.stages import StageSolver
 
 
@@ -55,34 +55,18 @@ def solve_wide(
     limits = validate_sparsity(sparsity, count, n)
     if problem is None:
         problem = LargeProblem(covariance, max(limits), tolerance.gap, n_jobs)
-    previous = np.zeros((n, 0))
-    found: list[Component] = []
-    for k, limit in enumerate(limits):
-        watch.begin_stage(k, count - k)
-        outcome = problem.solve_stage(limit, previous, tolerance, watch, solver)
-        if outcome.best is None:
-            break
-        found.append(
-            Component(
-                vector=outcome.best.vector,
-                variance=outcome.best.value,
-                upper_bound=outcome.upper,
-                status=outcome.status,
-                nodes=outcome.nodes,
-                runtime=watch.stage_elapsed,
-            )
-        )
-        previous = np.column_stack([previous, outcome.best.vector])
-        if watch.interrupted:
-            break
-    stopped = [c.status for c in found if c.status is not Status.OPTIMAL]
-    complete = len(found) == count
-    status = Status.OPTIMAL if complete else (watch.verdict(0) or Status.NODE_LIMIT)
+    large = problem
+
+    def solve_stage(limit: int, previous: Array) -> Outcome:
+        return large.solve_stage(limit, previous, tolerance, watch, solver)
+
+    found, exhausted = run_stages(n, limits, solve_stage, watch)
     return Result(
         stages=tuple(found),
         n_features=n,
         sparsity=limits,
-        status=stopped[-1] if stopped else status,
+        status=overall_status(found, count, exhausted, watch),
+        exhausted=exhausted,
         method=method,
         guarantee=max((c.upper_bound - c.variance for c in found), default=0.0),
         runtime=watch.elapsed,

@@ -57,7 +57,7 @@ def make_planted_samples(
     Examples
     --------
     >>> from orthospca import DataCovariance, datasets, solve
-    >>> planted = datasets.make_planted_samples(300)
+    >>> planted = datasets.make_planted_samples(300, strengths=(9.0, 1.0))
     >>> result = solve(DataCovariance(planted.data), sparsity=10)
     >>> bool((result.supports[0] == planted.supports[0]).all())
     True
