@@ -29,9 +29,6 @@ ROUND = 8
 LARGEST_RECORD = 2**29
 #: A gap this small, relative to the largest entry of Q, counts as closed if both tolerances are 0.
 RESOLUTION = 1e-11
-#: The same where every node has been closed and only rounding can be in the way (nearly dependent
-#: components, entries of very different magnitude).
-ROUNDING = 1e-8
 
 
 @dataclass(frozen=True)
@@ -331,9 +328,7 @@ class BranchAndBound:
     def _outcome(self, verdict: Status | None) -> Outcome:
         upper = self.upper
         if verdict is None:
-            # Nothing is left to search: what keeps the bound away can only be rounding.
-            rounding = ROUNDING * self.problem.scale
-            solved = self.tolerance.met(self.lower, upper) or upper - self.lower <= rounding
+            solved = self.tolerance.met(self.lower, upper)
             verdict = Status.OPTIMAL if solved else Status.NODE_LIMIT
             if self.best is None:
                 verdict = Status.EXHAUSTED
