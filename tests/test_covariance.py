@@ -129,6 +129,18 @@ def test_profiles_hold_the_largest_entries(single: bool, monkeypatch) -> None:
     assert not profiles.known[1]
 
 
+@pytest.mark.parametrize("unit", [1e-30, 1e30])
+def test_profiles_hold_in_any_unit(unit: float) -> None:
+    """Tests that single precision is not used where its products would vanish or overflow."""
+    X = samples(n=60)
+    profiles = RowProfiles(DataCovariance(unit * X), 6, single=True)
+    assert profiles.ensure(np.arange(60))
+    whole = np.abs(np.cov(X.T))
+    np.fill_diagonal(whole, 0)
+    expected = np.sort(whole, axis=1)[:, -6:]
+    np.testing.assert_allclose(np.sort(profiles.values, axis=1) / unit**2, expected, rtol=1e-9)
+
+
 def test_merging_keeps_the_largest() -> None:
     """Tests the merging of tiles against a sort, with ties and negative marks."""
     rng = np.random.default_rng(0)

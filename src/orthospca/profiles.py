@@ -20,6 +20,9 @@ from orthospca.covariance import LARGEST_COPY, DataCovariance
 #: Rows and columns of a tile.
 TILE_ROWS = 512
 TILE_COLUMNS = 4096
+#: Largest variances for which single precision is used.  Outside them its products may overflow, or
+#: vanish where the relative error that is accounted for says that they do not.
+SINGLE_RANGE = (2.0**-60, 2.0**60)
 
 
 class RowProfiles:
@@ -31,7 +34,8 @@ class RowProfiles:
     count : int
         Entries kept in each row.
     single : bool
-        Compute the tiles in single precision; :attr:`relative_radius` accounts for it.
+        Compute the tiles in single precision, if it can hold the products;
+        :attr:`relative_radius` accounts for it.
     n_jobs : int, optional
         Threads over tiles of rows.
 
@@ -58,6 +62,8 @@ class RowProfiles:
         self.covariance = covariance
         self.count = min(count, n)
         self.n_jobs = n_jobs
+        smallest, largest = SINGLE_RANGE
+        single = single and smallest <= float(covariance.diagonal.max()) <= largest
         self.dtype: Any = np.float32 if single else np.float64
         self.known = np.zeros(n, dtype=bool)
         self.values = np.zeros((n, self.count), dtype=self.dtype)
