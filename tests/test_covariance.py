@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from orthospca import DataCovariance, solve
+from orthospca import DataCovariance, block_diagonalize, solve
 from orthospca import large as large_module
 from orthospca.large import LargeProblem
 from orthospca.limits import Watch
@@ -15,7 +15,7 @@ from orthospca.result import Status
 from orthospca.search import Tolerance
 from orthospca.stages import solve_by_strong_bound
 from orthospca.tiles import largest_above, merge_largest
-from orthospca.wide import solve_wide
+from orthospca.wide import WideSolve
 
 
 def samples(m: int = 40, n: int = 30, seed: int = 0) -> np.ndarray:
@@ -174,9 +174,7 @@ def test_wide_path_equals_the_matrix_path(seed: int, gap: float) -> None:
     X = samples(m=80, n=50, seed=seed)
     Q = DataCovariance(X)
     exact = solve(np.cov(X.T), 4, 4, gap=1e-9)
-    wide = solve_wide(
-        Q, 4, 4, "branch-and-bound", solve_by_strong_bound, Tolerance(0.0, gap), Watch(), None
-    )
+    wide = WideSolve.of(Q, 4, 4, "branch-and-bound", Tolerance(0.0, gap), Watch(), None).run()
     assert wide.status is Status.OPTIMAL
     assert (wide.gaps <= gap).all()
     assert np.abs(wide.components @ wide.components.T - np.eye(4)).max() <= 1e-12
@@ -212,11 +210,18 @@ def test_reduction_never_loses_a_better_support(seed: int, monkeypatch) -> None:
 
 
 def test_wide_refuses_what_needs_the_matrix(monkeypatch) -> None:
-    """Tests that enumeration, deflation and thresholds are refused in one sentence."""
+    """Tests that enumeration, deflation and blocks that do not fit are refused in one sentence."""
     monkeypatch.setattr("orthospca.wide.LARGEST_MATRIX", 10)
     Q = DataCovariance(samples())
-    for options in ({"method": "enumeration"}, {"method": "deflation"}, {"threshold": 0.5}):
-        with pytest.raises(ValueError, match="30 features"):
+    other = block_diagonalize(np.eye(7), 0.5)
+    printed = block_diagonalize(Q, 0.5, inside="thresholded")
+    for options in (
+        {"method": "enumeration"},
+        {"method": "deflation"},
+        {"threshold": other},
+        {"threshold": printed},
+    ):
+        with pytest.raises(ValueError, match="30"):
             solve(Q, 3, **options)
     assert solve(Q, 3, gap=1e-2).status is Status.OPTIMAL
 

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from orthospca import rigor
-from orthospca._typing import Array, IntArray
+from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.covariance import DataCovariance
 from orthospca.heuristics import find_incumbent
 from orthospca.limits import Watch
@@ -84,9 +84,22 @@ class LargeProblem:
         tolerance: Tolerance,
         watch: Watch,
         solver: StageSolver,
+        members: BoolArray | None = None,
     ) -> Outcome:
-        """Solve one stage; ``previous`` has the components before it as columns."""
-        stage = _LargeStage(self.covariance, sparsity, previous)
+        """Solve one stage.
+
+        Parameters
+        ----------
+        sparsity : int
+        previous : array of shape (n, k - 1)
+            The components before it, as columns.
+        tolerance : Tolerance
+        watch : Watch
+        solver : StageSolver
+        members : boolean array, optional
+            The features that a component may use; all of them, if not given.
+        """
+        stage = _LargeStage(self.covariance, sparsity, previous, members)
         incumbent = stage.incumbent()
         scale = float(self.covariance.diagonal.max())
         lower = -math.inf if incumbent is None else incumbent.value
@@ -112,11 +125,42 @@ class LargeProblem:
         return Outcome(outcome.best, bound, status, outcome.nodes)
 
 
+def reduce_stage(
+    problem: LargeProblem,
+    sparsity: int,
+    previous: Array,
+    best: Candidate,
+    cutoff: float,
+    stop: Callable[[], bool],
+) -> Reduction:
+    """Drop the features that no support above the cutoff can contain; nothing is searched.
+
+    Parameters
+    ----------
+    problem : LargeProblem
+    sparsity : int
+    previous : array of shape (n, k - 1)
+    best : Candidate
+        The component in hand; it only guides the choice of the bound.
+    cutoff : float
+    stop : callable
+    """
+    stage = _LargeStage(problem.covariance, sparsity, previous)
+    return stage.reduce(problem.profiles, cutoff, stage.shift(best), stop)
+
+
 class _LargeStage:
     """One stage: the data with the previous components projected out."""
 
-    def __init__(self, covariance: DataCovariance, sparsity: int, previous: Array) -> None:
+    def __init__(
+        self,
+        covariance: DataCovariance,
+        sparsity: int,
+        previous: Array,
+        members: BoolArray | None = None,
+    ) -> None:
         self.covariance = covariance
+        self.outside = np.arange(0) if members is None else np.flatnonzero(~members)
         self.sparsity = sparsity
         self.previous = previous
         self.touched = np.flatnonzero(np.abs(previous).max(axis=1, initial=0.0) > 0)
@@ -131,6 +175,8 @@ class _LargeStage:
         self.diagonal = covariance.diagonal.copy()
         columns = self.touched_columns
         self.diagonal[self.touched] = np.einsum("ij,ij->j", columns, columns)
+        # A feature that no component may use is as good as one without variance.
+        self.diagonal[self.outside] = 0.0
         self.potential = potential(self.diagonal, sparsity)
 
     def columns(self, indices: IntArray) -> Array:
@@ -145,6 +191,7 @@ class _LargeStage:
         result = self.covariance.times(samples)
         if len(self.touched):
             result[self.touched] = self.touched_columns.T @ samples
+        result[self.outside] = 0.0
         return result
 
     def incumbent(self) -> Candidate | None:
@@ -162,7 +209,7 @@ class _LargeStage:
             if (supports == before).all():
                 break
             directions = self._leading(supports)
-        kept = np.unique(np.concatenate([*used, self.touched]))
+        kept = np.setdiff1d(np.concatenate([*used, self.touched]), self.outside)
         found = find_incumbent(self._matrix_problem(kept))
         return None if found is None else self._embed(found, kept)
 
@@ -226,15 +273,21 @@ class _LargeStage:
         bound = score.copy()
         score[self.touched] = math.inf
         order = np.argsort(-score, kind="stable")
+        order = order[score[order] > -math.inf]
         rest = order[count:]
         return Reduction(np.sort(order[:count]), float(np.max(bound[rest], initial=-math.inf)))
 
     def _uppers(self, costs: Array, shift: float) -> Array:
         """Bound on the supports that contain each feature: ``μ + √(dearest support with it)``."""
         p = self.sparsity
+        if len(self.outside):
+            costs = costs.copy()
+            costs[self.outside] = 0.0
         _, with_each = best_sums(costs, np.zeros(len(costs), dtype=bool), p)
         inflation = 1 + 8 * (p + 8) * rigor.UNIT
-        return shift + np.sqrt(with_each) * inflation + 8 * rigor.UNIT * abs(shift)
+        uppers = shift + np.sqrt(with_each) * inflation + 8 * rigor.UNIT * abs(shift)
+        uppers[self.outside] = -math.inf
+        return uppers
 
     def _cheap_costs(self, shift: float) -> Array:
         """``(Q_kk - μ)² + Q_kk · (p - 1 largest Q_jj)``, rounded up."""
@@ -291,7 +344,8 @@ class _LargeStage:
         return values
 
     def _matrix_problem(self, kept: IntArray) -> Subproblem:
-        return Subproblem(self.covariance.submatrix(kept), self.sparsity, self.previous[kept])
+        size = min(self.sparsity, len(kept))
+        return Subproblem(self.covariance.submatrix(kept), size, self.previous[kept])
 
     def _embed(self, candidate: Candidate, kept: IntArray) -> Candidate:
         vector = np.zeros(self.covariance.n_features)
