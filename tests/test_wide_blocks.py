@@ -1,4 +1,4 @@
-"""Thresholds on data whose covariance is not formed: the same blocks, components and certificates."""
+"""Thresholds on data whose covariance is not formed: the same blocks, components, certificates."""
 
 from __future__ import annotations
 
