@@ -70,6 +70,10 @@ def test_pieces_agree_with_numpy(chunks, correlation, small_blocks) -> None:
     B = Q.columns(columns)
     np.testing.assert_allclose(B.T @ B, expected[np.ix_(columns, columns)], atol=1e-9)
     np.testing.assert_allclose(Q.times(B), expected[:, columns], atol=1e-9)
+    values, features = Q.strongest(B, 5)
+    magnitudes = np.abs(expected[columns])
+    np.testing.assert_allclose(np.sort(values), np.sort(magnitudes)[:, -5:], atol=1e-9)
+    np.testing.assert_allclose(np.take_along_axis(magnitudes, features, 1), values, atol=1e-9)
     assert Q.columns(np.arange(0)).shape == (40, 0)
     assert Q.submatrix(np.arange(0)).shape == (0, 0)
 
@@ -210,7 +214,8 @@ def client() -> Iterator:
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
     with (
-        distributed.LocalCluster(dashboard_address=None, **options) as cluster,
+        # Any free port: other clusters may run on the machine.
+        distributed.LocalCluster(dashboard_address=":0", **options) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client

@@ -6,15 +6,19 @@ Dask is optional, so it is imported when an array of its kind has come in.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+from orthospca.tiles import add_product, use_product
 
 #: Narrowest and widest block: tasks worth their overhead, tiles that fit in memory many times.
 NARROWEST, WIDEST = 512, 8192
 #: Entries of the smallest and of the largest block.
 SMALLEST_BLOCK, LARGEST_BLOCK = 2**14, 2**23
+#: All columns of a block.
+ALL = slice(None)
 
 
 def is_distributed(data: Any) -> bool:
@@ -34,6 +38,41 @@ def constant(value: Any) -> Any:
     from dask.delayed import delayed
 
     return delayed(value, traverse=False)
+
+
+class Product:
+    """A product of columns: a sum over the ranges of samples, in their order.
+
+    Parameters
+    ----------
+    left, right : sequences of tasks
+        One for each range of samples.
+    rows, columns : slice
+        Which columns of the left and of the right ones.
+    dtype : data type
+        In which it is computed.
+    """
+
+    def __init__(
+        self,
+        left: Sequence[Any],
+        right: Sequence[Any],
+        rows: slice = ALL,
+        columns: slice = ALL,
+        dtype: Any = np.float64,
+    ) -> None:
+        total = None
+        for one, other in zip(left[:-1], right[:-1], strict=True):
+            total = task(add_product, total, one, other, rows, columns, dtype)
+        self._last = total, left[-1], right[-1], rows, columns, dtype
+
+    def task(self) -> Any:
+        """Return a task with the product itself."""
+        return task(add_product, *self._last)
+
+    def then(self, use: Callable[..., Any], *arguments: Any) -> Any:
+        """Return a task with ``use(product, *arguments)``."""
+        return task(use_product, use, arguments, *self._last)
 
 
 def compute(tasks: list[Any], *, quiet: bool = True) -> Sequence[Any]:

@@ -19,15 +19,25 @@ from typing import Any
 
 import numpy as np
 
-from orthospca._dask import compute, constant, free_memory, persist, ranges, task, with_good_chunks
+from orthospca._dask import (
+    ALL,
+    Product,
+    compute,
+    constant,
+    free_memory,
+    persist,
+    ranges,
+    task,
+    with_good_chunks,
+)
 from orthospca._typing import AnyArray, Array, IntArray
 from orthospca.columns import Tiles
 from orthospca.tiles import (
     TILE,
     TILE_COLUMNS,
     Edges,
+    Lists,
     Moments,
-    add_product,
     edges_of,
     joined,
     largest_of_tile,
@@ -46,8 +56,6 @@ GROUP = 1024
 TILES_AT_ONCE = 1024
 #: Prepared blocks are kept on the workers if they take at most this share of the free memory.
 SHARE_OF_MEMORY = 0.5
-#: All columns of a block.
-ALL = slice(None)
 
 
 class ClusterColumns:
@@ -109,6 +117,7 @@ class ClusterColumns:
         self.kept = self.shape[0] * self.shape[1] * 8 <= SHARE_OF_MEMORY * free_memory()
         if self.kept:
             self.blocks.flat = persist(self.blocks.ravel().tolist())
+            self.label_tasks = persist(self.label_tasks)
         del self._raw  # the array belongs to the caller, who may let go of it
 
     def take(self, indices: IntArray) -> Array:
@@ -129,7 +138,20 @@ class ClusterColumns:
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ samples`` for a few vectors, shape (n, k)."""
         parts = [constant(samples[rows]) for rows in self.samples]
-        return self._by_feature(compute([product(blocks, parts) for blocks in self.blocks.T]))
+        return self._by_feature(
+            compute([Product(blocks, parts).task() for blocks in self.blocks.T])
+        )
+
+    def strongest(self, samples: Array, count: int) -> Lists:
+        """Return the ``count`` largest ``|Bᵀ samples|`` of each vector, and where they are."""
+        parts = [constant(samples[rows]) for rows in self.samples]
+        k = samples.shape[1]
+        nowhere = (np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
+        lists = [
+            Product(parts, blocks).then(largest_of_tile, nowhere, labels, ALL, -np.ones(k), count)
+            for blocks, labels in zip(self.blocks.T, self.label_tasks, strict=True)
+        ]
+        return joined(list(compute(lists)), count)
 
     def cross(self, rows: IntArray, columns: IntArray) -> Array:
         """Return ``Q[rows][:, columns]``."""
@@ -139,7 +161,7 @@ class ClusterColumns:
         if not symmetric:
             right = {b: self.gather(columns[b : b + GROUP]) for b in range(0, len(columns), GROUP)}
         places = [(a, b) for a in left for b in right if a <= b or not symmetric]
-        tiles = compute([product(left[a], right[b]) for a, b in places])
+        tiles = compute([Product(left[a], right[b]).task() for a, b in places])
         result = np.empty((len(rows), len(columns)))
         for (a, b), tile in zip(places, tiles, strict=True):
             result[a : a + GROUP, b : b + GROUP] = tile
@@ -154,8 +176,8 @@ class ClusterColumns:
             batch = pairs[start : start + TILES_AT_ONCE]
             tasks = []
             for (a, rows), (b, columns) in batch:
-                tile = product(self.blocks[:, a], self.blocks[:, b], rows, columns)
-                tasks.append(task(edges_of, tile, threshold, (a, rows) == (b, columns)))
+                tile = Product(self.blocks[:, a], self.blocks[:, b], rows, columns)
+                tasks.append(tile.then(edges_of, threshold, (a, rows) == (b, columns)))
             found = compute(tasks)
             for ((a, rows), (b, columns)), (i, j, values) in zip(batch, found, strict=True):
                 yield self.labels[a][rows][i], self.labels[b][columns][j], values
@@ -279,27 +301,13 @@ class ClusterTiles:
     ) -> Any:
         """Return a task that lists the largest entries of rows with columns of one range."""
         source = self.columns
-        tile = product(left, source.blocks[:, c], within, columns, self.dtype)
+        tile = Product(left, source.blocks[:, c], within, columns, self.dtype)
         places = source.place[part]
         inside = (source.range_of[part] == c) & (places >= columns.start) & (places < columns.stop)
         own = np.flatnonzero(inside)
         itself = (own, places[own] - columns.start)
         labels = source.label_tasks[c]
-        return task(largest_of_tile, tile, itself, labels, columns, smallest, count)
-
-
-def product(
-    left: Sequence[Any],
-    right: Sequence[Any],
-    rows: slice = ALL,
-    columns: slice = ALL,
-    dtype: Any = np.float64,
-) -> Any:
-    """Return a task with a product of columns: a sum over the ranges of samples, one by one."""
-    total = None
-    for one, other in zip(left, right, strict=True):
-        total = task(add_product, total, one, other, rows, columns, dtype)
-    return total
+        return tile.then(largest_of_tile, itself, labels, columns, smallest, count)
 
 
 def _front(start: int, able: AnyArray) -> slice:

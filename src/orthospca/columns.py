@@ -19,9 +19,11 @@ from orthospca.tiles import (
     TILE,
     TILE_COLUMNS,
     Edges,
+    Lists,
     Moments,
     dense,
     edges_of,
+    keep_largest,
     largest_above,
     merge_largest,
     moments,
@@ -65,6 +67,9 @@ class Columns(Protocol):
 
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ samples`` for a few vectors, shape (n, k)."""
+
+    def strongest(self, samples: Array, count: int) -> Lists:
+        """Return the ``count`` largest ``|Bᵀ samples|`` of each vector, and where they are."""
 
     def edges(self, threshold: float, roots: Array) -> Iterator[Edges]:
         """Yield the pairs with ``|Q_ij| ≥ threshold``, each once, tile by tile.
@@ -126,6 +131,11 @@ class LocalColumns:
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ samples`` for a few vectors, shape (n, k)."""
         return np.vstack([self.take(part).T @ samples for part in self.chunks()])
+
+    def strongest(self, samples: Array, count: int) -> Lists:
+        """Return the ``count`` largest ``|Bᵀ samples|`` of each vector, and where they are."""
+        values = np.abs(np.ascontiguousarray(self.times(samples).T))
+        return keep_largest(values, np.broadcast_to(np.arange(self.shape[1]), values.shape), count)
 
     def edges(self, threshold: float, roots: Array) -> Iterator[Edges]:
         """Yield the pairs with ``|Q_ij| ≥ threshold``, each once, tile by tile.

@@ -21,6 +21,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.cluster import ClusterColumns
 from orthospca.columns import Columns, LocalColumns
 from orthospca.problem import names_of
+from orthospca.tiles import Lists
 
 
 class DataCovariance:
@@ -87,6 +88,10 @@ class DataCovariance:
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ @ samples`` for a few vectors of length m, shape (n, k)."""
         return self.source.times(samples)
+
+    def strongest(self, samples: Array, count: int) -> Lists:
+        """Return the ``count`` largest ``|Bᵀ @ samples|`` of each vector, and their features."""
+        return self.source.strongest(samples, count)
 
     @cached_property
     def diagonal(self) -> Array:

@@ -30,6 +30,7 @@ from orthospca.search import Outcome, Tolerance
 from orthospca.stages import StageSolver
 from orthospca.sums import best_sums
 from orthospca.support import Candidate
+from orthospca.tiles import joined
 
 #: Features on which a covariance matrix is formed.
 LARGEST_MATRIX = 4000
@@ -203,8 +204,7 @@ class _LargeStage:
         supports = np.zeros((len(rows), p), dtype=np.intp)
         for _ in range(6):
             before = supports
-            images = -np.abs(np.ascontiguousarray(self.times(directions).T))
-            supports = np.sort(np.argpartition(images, p - 1, axis=1)[:, :p], axis=1)
+            supports = self._strongest(directions)
             used.append(supports.ravel())
             if (supports == before).all():
                 break
@@ -212,6 +212,16 @@ class _LargeStage:
         kept = np.setdiff1d(np.concatenate([*used, self.touched]), self.outside)
         found = find_incumbent(self._matrix_problem(kept))
         return None if found is None else self._embed(found, kept)
+
+    def _strongest(self, samples: Array) -> IntArray:
+        """For each vector the features whose columns have the largest products with it."""
+        count = min(self.sparsity + len(self.touched), self.covariance.n_features)
+        values, features = self.covariance.strongest(samples, count)
+        # Columns that components use have changed: their products are computed anew.
+        values = np.where(np.isin(features, self.touched), -1.0, values)
+        own = np.abs(samples.T @ self.touched_columns)
+        touched = np.broadcast_to(self.touched, own.shape)
+        return np.sort(joined([(values, features), (own, touched)], self.sparsity)[1], axis=1)
 
     def shift(self, incumbent: Candidate | None) -> float:
         """Return the best μ of the Frobenius bound on the incumbent's support."""

@@ -5,6 +5,7 @@ Arguments may be shared with other tasks and are not written to, except by :func
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -106,6 +107,14 @@ def add_product(
     if total is not None:
         product += total
     return product
+
+
+def use_product(use: Callable[..., Any], arguments: tuple[Any, ...], *product: Any) -> Any:
+    """Return ``use(tile, *arguments)`` for the tile that :func:`add_product` makes.
+
+    One task instead of two: a tile that is a result of its own is stored and sent around.
+    """
+    return use(add_product(*product), *arguments)
 
 
 def largest_above(tile: AnyArray, columns: IntArray, smallest: AnyArray, count: int) -> Lists:
