@@ -134,7 +134,9 @@ class LocalColumns:
 
     def strongest(self, samples: Array, count: int) -> Lists:
         """Return the ``count`` largest ``|Bᵀ samples|`` of each vector, and where they are."""
-        values = np.abs(np.ascontiguousarray(self.times(samples).T))
+        rows = np.ascontiguousarray(samples.T)
+        values = np.hstack([rows @ self.take(part) for part in self.chunks()])
+        np.abs(values, out=values)
         return keep_largest(values, np.broadcast_to(np.arange(self.shape[1]), values.shape), count)
 
     def edges(self, threshold: float, roots: Array) -> Iterator[Edges]:

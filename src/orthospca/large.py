@@ -36,6 +36,10 @@ from orthospca.tiles import joined
 LARGEST_MATRIX = 4000
 #: Features with the largest variances from which the first supports are grown.
 STARTS = 48
+#: Truncated power iterations from them.
+ITERATIONS = 6
+#: Features of which a matrix is formed without a closer look at their rows.
+FEW = 1500
 #: Entries kept in a row profile beyond those that a support needs.
 SPARE_ENTRIES = 56
 #: Columns that are brought into this process together.
@@ -197,17 +201,18 @@ class _LargeStage:
 
     def incumbent(self) -> Candidate | None:
         """Truncated power iterations on the data, then the usual heuristics on what they used."""
-        p = self.sparsity
         rows = np.argsort(-self.potential, kind="stable")[:STARTS]
         directions = self.columns(rows)
         used = [rows]
-        supports = np.zeros((len(rows), p), dtype=np.intp)
-        for _ in range(6):
-            before = supports
-            supports = self._strongest(directions)
-            used.append(supports.ravel())
-            if (supports == before).all():
+        seen: set[bytes] = set()
+        for _ in range(ITERATIONS):
+            supports = np.unique(self._strongest(directions), axis=0)
+            # Most starts lead to the same few supports: each is followed once.
+            supports = supports[[support.tobytes() not in seen for support in supports]]
+            if len(supports) == 0:
                 break
+            seen.update(support.tobytes() for support in supports)
+            used.append(supports.ravel())
             directions = self._leading(supports)
         kept = np.setdiff1d(np.concatenate([*used, self.touched]), self.outside)
         found = find_incumbent(self._matrix_problem(kept))
@@ -261,7 +266,7 @@ class _LargeStage:
         while True:
             uppers = self._uppers(costs, shift)
             open_rows = np.flatnonzero((uppers > cutoff) & ~looked_at)
-            if len(open_rows) == 0:
+            if len(open_rows) == 0 or np.count_nonzero(uppers > cutoff) <= FEW:
                 break
             rows = open_rows[np.argsort(-costs[open_rows], kind="stable")[:batch]]
             rows = np.setdiff1d(rows, self.touched, assume_unique=True)
