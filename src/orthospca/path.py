@@ -30,9 +30,16 @@ import numpy as np
 
 from orthospca._typing import Array
 from orthospca.components import solve
-from orthospca.problem import validate_covariance, validate_integer, validate_nonnegative
+from orthospca.covariance import DataCovariance
+from orthospca.problem import (
+    names_of,
+    validate_covariance,
+    validate_integer,
+    validate_nonnegative,
+)
 from orthospca.result import Component, Progress, Result, Status, format_gap
 from orthospca.search import Tolerance
+from orthospca.wide import is_wide
 
 #: Receives the sparsity being solved and where its search stands; a true answer stops the path.
 PathCallback = Callable[[int, Progress], "bool | None"]
@@ -145,7 +152,7 @@ def sparsity_path(
 
     Parameters
     ----------
-    Q : array-like of shape (n, n)
+    Q : array-like of shape (n, n), or DataCovariance
         Symmetric: a covariance or correlation matrix.
     sparsities : iterable of int
         Between 1 and n, in any order.
@@ -178,8 +185,8 @@ def sparsity_path(
     'OPTIMAL'
     """
     started = time.perf_counter()
-    covariance = validate_covariance(Q)
-    n = len(covariance)
+    covariance, names = _covariance_of(Q)
+    n = covariance.shape[0]
     asked = _validate_sparsities(sparsities, n)
     if method == "deflation":
         raise ValueError("method must not be 'deflation': its bounds do not speak of Q")
@@ -199,7 +206,7 @@ def sparsity_path(
         known = math.inf if larger is None else larger.stages[0].upper_bound
         watcher = _Watcher(sparsity, callback, links, known if count == 1 else math.inf)
         result = solve(
-            Q,
+            covariance,
             sparsity,
             count,
             method=method,
@@ -213,6 +220,7 @@ def sparsity_path(
             callback=watcher,
         )
         stop = watcher.stopped or (result.status is Status.INTERRUPTED and not watcher.met)
+        result = replace(result, feature_names=names)
         return links.with_upper(result, known) if result.stages else result
 
     try:
@@ -294,6 +302,15 @@ def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
     return tuple(sorted(chosen))
 
 
+def _covariance_of(Q: Any) -> tuple[Array | DataCovariance, tuple[str, ...] | None]:
+    """Return the matrix, formed once for the whole path unless it is too large, and its names."""
+    if not isinstance(Q, DataCovariance):
+        return validate_covariance(Q), names_of(Q)
+    if is_wide(Q):
+        return Q, Q.feature_names
+    return validate_covariance(Q.submatrix(np.arange(Q.n_features))), Q.feature_names
+
+
 class _Watcher:
     """The callback of one solve: passes on, and ends a search that a known bound has decided."""
 
@@ -356,10 +373,17 @@ def averaging_bound(upper: float, p: int, q: int, smallest: float) -> float:
 class _Links:
     """What follows for one sparsity from what is known of the others."""
 
-    def __init__(self, tolerance: Tolerance, covariance: Array) -> None:
-        scale = float(np.abs(covariance).max()) or 1.0
-        self._tolerance = replace(tolerance, scale=scale)
-        self._smallest = float(covariance.diagonal().min())
+    def __init__(self, tolerance: Tolerance, covariance: Array | DataCovariance) -> None:
+        if isinstance(covariance, DataCovariance):
+            # Positive semidefinite, so the largest entry is on the diagonal; the smallest variance
+            # is rounded downwards, which leaves the averaging bound true.
+            scale = float(covariance.diagonal.max())
+            radius = covariance.relative_radius
+            self._smallest = float(covariance.diagonal.min()) * (1 - radius)
+        else:
+            scale = float(np.abs(covariance).max())
+            self._smallest = float(covariance.diagonal().min())
+        self._tolerance = replace(tolerance, scale=scale or 1.0)
 
     def met(self, lower: float, upper: float) -> bool:
         """Whether there are a vector and a bound, and the gap is within the tolerance."""
