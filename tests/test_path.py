@@ -13,7 +13,8 @@ from brute_force import sequence, stage_optimum
 
 from orthospca import DataCovariance, Status, datasets, large, solve, sparsity_path, wide
 from orthospca import path as module
-from orthospca.path import averaging_bound, parse_sparsities
+from orthospca.links import averaging_bound
+from orthospca.path import parse_sparsities
 
 
 def random_matrix(seed: int, n: int = 7) -> np.ndarray:
