@@ -13,9 +13,10 @@ from orthospca.components import single_threaded_blas
 from orthospca.datasets import make_planted_samples
 from orthospca.large import LargeProblem
 from orthospca.limits import Watch
-from orthospca.profiles import TILE_COLUMNS, TILE_ROWS
+from orthospca.profiles import TILE_ROWS
 from orthospca.search import Tolerance
 from orthospca.stages import solve_by_strong_bound
+from orthospca.tiles import TILE_COLUMNS
 from orthospca.wide import solve_wide
 
 #: Columns of the table `scale`; "products" are the bare matrix products of the tiles that were

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from orthospca import DataCovariance, Result, _commands, datasets, solve, sparsity_path
 from orthospca.cli import app
-from orthospca.covariance import CHUNK
+from orthospca.columns import CHUNK
 from orthospca.large import LARGEST_MATRIX
 from orthospca.tables import _table
 

@@ -119,9 +119,9 @@ def test_time_is_shared_by_the_stages(method: str) -> None:
 @pytest.mark.parametrize("nodes", [1, 2, 20])
 def test_node_limit(method: str, nodes: int) -> None:
     """Tests that the node limit is kept up to one round of nodes, with its own status."""
-    matrix = noise(60)
-    result = solve(matrix, 8, method=method, gap=1e-9, node_limit=nodes)
-    check_limited(matrix, 8, result, 1e-9, Status.NODE_LIMIT)
+    matrix = noise(100)
+    result = solve(matrix, 14, method=method, gap=1e-9, node_limit=nodes)
+    check_limited(matrix, 14, result, 1e-9, Status.NODE_LIMIT)
     assert result.status is Status.NODE_LIMIT
     assert nodes <= result.nodes <= nodes + 16
 
@@ -138,8 +138,8 @@ def test_node_limit_with_many_features(method: str) -> None:
 @pytest.mark.parametrize("method", SEARCHES)
 def test_node_limits_do_not_worsen(method: str) -> None:
     """Tests that more nodes never give a larger bound or a smaller variance."""
-    matrix = noise(60)
-    results = [solve(matrix, 8, method=method, gap=1e-9, node_limit=k) for k in (1, 10, 40, 100)]
+    matrix = noise(100)
+    results = [solve(matrix, 14, method=method, gap=1e-9, node_limit=k) for k in (1, 5, 10, 20)]
     assert (np.diff([result.upper_bounds[0] for result in results]) <= 0).all()
     assert (np.diff([result.variances[0] for result in results]) >= 0).all()
 
@@ -223,11 +223,11 @@ class Stopper:
 @pytest.mark.parametrize("method", SEARCHES)
 def test_interrupted_by_the_callback(method: str, at: int, interrupt: bool) -> None:
     """Tests that a callback that asks to stop, or meets Ctrl-C, ends the solve with its bound."""
-    matrix = noise(60)
+    matrix = noise(100)
     stopper = Stopper(at, interrupt)
     options = {"method": method, "gap": 1e-9, "callback": stopper, "node_limit": 200}
-    result = solve_catching(matrix, 8, 2, **options)
-    check_limited(matrix, 8, result, 1e-9, Status.INTERRUPTED)
+    result = solve_catching(matrix, 14, 2, **options)
+    check_limited(matrix, 14, result, 1e-9, Status.INTERRUPTED)
     assert result.status is Status.INTERRUPTED
     assert len(stopper.seen) == at
     assert result.upper_bounds[0] <= stopper.seen[-1].upper

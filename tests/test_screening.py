@@ -11,8 +11,9 @@ import pytest
 import strategies
 from brute_force import candidates, sequence
 
+from orthospca import screening as screening_module
 from orthospca.problem import Subproblem
-from orthospca.screening import Screening, best_shift, fix_by_frobenius, screen
+from orthospca.screening import Screening, best_shift, fix_by_frobenius, refine, screen
 
 #: Rounding of the brute force, relative to the largest entry.
 ROUNDING = 1e-13
@@ -108,8 +109,20 @@ def test_neighbourhoods_cover_every_support_above_the_cutoff(kind) -> None:
     for seed in range(10):
         case = Case(kind, seed)
         for cutoff in case.cutoffs():
+            screening = screen(case.problem, cutoff)
+            check(case, screening, cutoff)
             for shift in case.shifts():
-                check(case, screen(case.problem, cutoff, shift), cutoff)
+                check(case, refine(case.problem, screening, cutoff, shift), cutoff)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_candidate_rows(kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that rows which are not looked at one by one keep all their neighbours."""
+    monkeypatch.setattr(screening_module, "MANY_CANDIDATES", 2)
+    for seed in range(3):
+        case = Case(kind, seed)
+        for cutoff in case.cutoffs():
+            check(case, screen(case.problem, cutoff), cutoff)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -160,7 +173,10 @@ def test_removed_upper_keeps_the_cutoff_to_the_last_digit(gap: float) -> None:
         p = int(rng.integers(1, n + 1))
         cutoff = float(rng.uniform(0.5, 1.0) * np.linalg.eigvalsh(matrix)[-1]) * (1 + gap)
         problem = Subproblem(matrix, p, np.empty((n, 0)))
-        assert screen(problem, cutoff, float(rng.standard_normal())).removed_upper <= cutoff
+        screening = screen(problem, cutoff)
+        assert screening.removed_upper <= cutoff
+        refined = refine(problem, screening, cutoff, float(rng.standard_normal()))
+        assert refined.removed_upper <= cutoff
 
 
 @pytest.mark.parametrize("adjusted", ["projected", "penalised"])

@@ -17,8 +17,8 @@ import pytest
 import strategies
 from brute_force import candidates, sequence, support_above
 
+from orthospca import conditioning, descent, stages, strong
 from orthospca import search as search_module
-from orthospca import stages, strong
 from orthospca.bounds import ClassicalBound
 from orthospca.limits import Watch
 from orthospca.nodes import Bound, Closed, Node, NodeBound, Reason
@@ -421,10 +421,16 @@ def lopsided(case: Case) -> None:
     case.slack = ROUNDING * case.problem.scale
 
 
+def by_relaxation(*arguments: Any) -> Outcome:
+    """The strong bound without any search by conditioning, which leaves it little to do."""
+    return stages.solve_by_strong_bound(*arguments)
+
+
 STAGES = (
     stages.solve_by_enumeration,
     stages.solve_by_classical_bounds,
     stages.solve_by_strong_bound,
+    by_relaxation,
 )
 
 
@@ -434,6 +440,11 @@ def check_stages(
     """Whole stages that begin with the vector of a support of that rank, or with none."""
     for shortcut in SHORTCUTS:
         patch.setattr(stages, shortcut, 1)
+    patch.setattr(conditioning, "ENUMERATE_BELOW", 1)
+    if solve_stage is by_relaxation:
+        for budget in ("FIRST_BUDGET", "RUNG_BUDGET", "LAST_BUDGET"):
+            patch.setattr(descent, budget, -1)
+        patch.setattr(search_module, "NODE_BUDGET", -1)
     for seed in seeds:
         case = Case(seed, smallest=3)
         if disguise:

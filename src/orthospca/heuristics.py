@@ -12,7 +12,6 @@ import numpy as np
 from orthospca import rigor
 from orthospca._typing import Array, IntArray
 from orthospca.problem import Subproblem
-from orthospca.sums import strongest_sums
 from orthospca.support import Candidate, best_on_support, values_on_supports
 
 #: Rows from which supports are grown.
@@ -73,7 +72,7 @@ def round_to_support(
 def _starting_supports(problem: Subproblem, row_scores: Array | None) -> IntArray:
     matrix, p, n = problem.projected, problem.sparsity, problem.n_features
     if row_scores is None:
-        row_scores = matrix.diagonal() + strongest_sums(matrix, p - 1)
+        row_scores = matrix.diagonal() + problem.row_strengths
     rows = np.argsort(-row_scores, kind="stable")[:STARTS]
     neighbours = np.abs(matrix[rows])
     neighbours[np.arange(len(rows)), rows] = np.inf

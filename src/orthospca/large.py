@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -36,6 +37,8 @@ LARGEST_MATRIX = 4000
 STARTS = 48
 #: Entries kept in a row profile beyond those that a support needs.
 SPARE_ENTRIES = 56
+#: Columns that are brought into this process together.
+COLUMNS_AT_ONCE = 512
 #: Rows looked at in the first round of a reduction; each further round takes twice as many.
 FIRST_BATCH = 1024
 
@@ -117,10 +120,14 @@ class _LargeStage:
         self.sparsity = sparsity
         self.previous = previous
         self.touched = np.flatnonzero(np.abs(previous).max(axis=1, initial=0.0) > 0)
-        self.images = covariance.image(previous)
+        used = covariance.columns(self.touched)
+        self.images = used @ previous[self.touched]
         # Only the columns that components use change when these are projected out.
-        self.touched_columns = covariance.columns(self.touched)
-        self.touched_columns = self.touched_columns - self.images @ previous[self.touched].T
+        self.touched_columns = used - self.images @ previous[self.touched].T
+        # Rounding of these columns, relative to the largest column: inner products with unit
+        # vectors whose 1-norms are at most the roots of the numbers of their entries.
+        sizes = previous[self.touched].shape
+        self.projection_radius = 2 * (sum(sizes) + 8) * math.sqrt(math.prod(sizes)) * rigor.UNIT
         self.diagonal = covariance.diagonal.copy()
         columns = self.touched_columns
         self.diagonal[self.touched] = np.einsum("ij,ij->j", columns, columns)
@@ -134,9 +141,8 @@ class _LargeStage:
         return B
 
     def times(self, samples: Array) -> Array:
-        """``Bᵀ samples`` for the projected data, read in chunks, shape (n, k)."""
-        parts = [self.covariance.columns(part).T @ samples for part in self.covariance.chunks()]
-        result = np.vstack(parts)
+        """``Bᵀ samples`` for the projected data, shape (n, k)."""
+        result = self.covariance.times(samples)
         if len(self.touched):
             result[self.touched] = self.touched_columns.T @ samples
         return result
@@ -155,7 +161,7 @@ class _LargeStage:
             used.append(supports.ravel())
             if (supports == before).all():
                 break
-            directions = np.column_stack([self._leading(support) for support in supports])
+            directions = self._leading(supports)
         kept = np.unique(np.concatenate([*used, self.touched]))
         found = find_incumbent(self._matrix_problem(kept))
         return None if found is None else self._embed(found, kept)
@@ -167,10 +173,18 @@ class _LargeStage:
         B = self.columns(np.flatnonzero(incumbent.vector))
         return best_shift(B.T @ B)
 
-    def _leading(self, support: IntArray) -> Array:
-        """Sample-space direction of the best vector on a support: ``B x``."""
-        B = self.columns(support)
-        return B @ np.linalg.eigh(B.T @ B)[1][:, -1]
+    def _leading(self, supports: IntArray) -> Array:
+        """Sample-space directions of the best vectors on supports: ``B x``."""
+        directions = []
+        # Few reads of a few columns: on a cluster each one has to wait for its answer.
+        step = max(COLUMNS_AT_ONCE // self.sparsity, 1)
+        for start in range(0, len(supports), step):
+            used, places = np.unique(supports[start : start + step], return_inverse=True)
+            columns = self.columns(used)
+            for place in places.reshape(-1, self.sparsity):
+                B = columns[:, place]
+                directions.append(B @ np.linalg.eigh(B.T @ B)[1][:, -1])
+        return np.column_stack(directions)
 
     def reduce(
         self, profiles: RowProfiles, cutoff: float, shift: float, stop: Callable[[], bool]
@@ -231,7 +245,7 @@ class _LargeStage:
     def _costs(self, profiles: RowProfiles, rows: IntArray, shift: float) -> Array:
         """Costs of rows that have been looked at and that no component touches."""
         costs = np.empty(len(rows))
-        error = profiles.relative_radius + self.covariance.relative_radius
+        error = profiles.relative_radius + self.covariance.relative_radius + self.projection_radius
         largest_root = math.sqrt(float(self.covariance.diagonal.max()))
         for start in range(0, len(rows), 4096):
             part = rows[start : start + 4096]
@@ -240,12 +254,20 @@ class _LargeStage:
             costs[start : start + 4096] = self._cost_of(part, entries, slack, shift)
         return costs
 
+    @cached_property
+    def touched_products(self) -> Array:
+        """``|Q'_ij|`` of all features with those that components use, shape (n, touched)."""
+        if len(self.touched) == 0:
+            return np.zeros((self.covariance.n_features, 0))
+        return np.abs(self.times(self.touched_columns))
+
     def _touched_costs(self, shift: float) -> Array:
         """Costs of the features that components use: their rows are computed in full."""
-        rows = np.abs(self.times(self.touched_columns)).T
+        rows = self.touched_products.T.copy()
         rows[np.arange(len(self.touched)), self.touched] = 0.0
         scale = float(self.covariance.diagonal.max())
-        slack = np.full(len(self.touched), 8 * self.covariance.relative_radius * scale)
+        radius = 8 * self.covariance.relative_radius + 4 * self.projection_radius
+        slack = np.full(len(self.touched), radius * scale)
         return self._cost_of(self.touched, rows + slack[:, None], slack, shift)
 
     def _cost_of(self, rows: IntArray, entries: Array, slack: Array, shift: float) -> Array:
@@ -265,7 +287,7 @@ class _LargeStage:
             # and what an unlisted entry could be takes their place in the list.
             changed = np.isin(profiles.indices[rows], self.touched)
             values = np.where(changed, profiles.tail[rows, None], values)
-            values = np.hstack([values, np.abs(self.columns(rows).T @ self.touched_columns)])
+            values = np.hstack([values, self.touched_products[rows]])
         return values
 
     def _matrix_problem(self, kept: IntArray) -> Subproblem:

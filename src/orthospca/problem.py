@@ -13,6 +13,7 @@ import numpy as np
 
 from orthospca import rigor
 from orthospca._typing import Array, IntArray
+from orthospca.sums import strongest_sums
 
 #: Largest |Q_ij - Q_ji|, relative to the largest entry, that counts as rounding.
 ASYMMETRY_TOLERANCE = 1e-10
@@ -134,6 +135,11 @@ class Subproblem:
         n, m = self.previous.shape
         size = float(np.abs(self.covariance).sum(axis=1).max())
         return 8 * (n + m + 4) * rigor.UNIT * size
+
+    @cached_property
+    def row_strengths(self) -> Array:
+        """Sum of the p - 1 largest off-diagonal magnitudes of each row of :attr:`projected`."""
+        return strongest_sums(self.projected, self.sparsity - 1)
 
     def touching(self, support: IntArray) -> Array:
         """Return X on ``support``, without the columns that vanish there."""

@@ -24,10 +24,12 @@ import numpy as np
 from orthospca import rigor
 from orthospca._typing import Array, IntArray
 from orthospca.problem import Subproblem
-from orthospca.sums import best_sums, row_sums, strongest_sums
+from orthospca.sums import best_sums, row_sums
 
 #: Rounds of fixing inside a neighbourhood; later ones hardly ever find anything.
 ROUNDS = 4
+#: With more candidate rows than this their neighbourhoods are not worth looking at one by one.
+MANY_CANDIDATES = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +71,11 @@ class Screening:
     @property
     def allowed(self) -> IntArray:
         """Return all indices that occur in a neighbourhood."""
-        if not self.neighbourhoods:
-            return np.arange(0)
-        return np.unique(np.concatenate([item.allowed for item in self.neighbourhoods]))
+        size = max((int(item.allowed[-1]) for item in self.neighbourhoods), default=-1) + 1
+        occurs = np.zeros(size, dtype=bool)
+        for item in self.neighbourhoods:
+            occurs[item.allowed] = True
+        return np.flatnonzero(occurs)
 
 
 def best_shift(matrix: Array) -> float:
@@ -84,7 +88,7 @@ def best_shift(matrix: Array) -> float:
     return mean - math.sqrt(max(spread, 0.0) / (p * (p - 1)))
 
 
-def screen(problem: Subproblem, cutoff: float, shift: float = 0.0) -> Screening:
+def screen(problem: Subproblem, cutoff: float) -> Screening:
     """Find the candidate rows and their neighbourhoods.
 
     Parameters
@@ -92,12 +96,9 @@ def screen(problem: Subproblem, cutoff: float, shift: float = 0.0) -> Screening:
     problem : Subproblem
     cutoff : float
         Supports with values up to this one are of no interest.
-    shift : float
-        The μ of the Frobenius bound; any number is valid.
     """
     matrix, p = problem.projected, problem.sparsity
-    diagonal = matrix.diagonal()
-    outer = strongest_sums(matrix, p - 1)
+    diagonal, outer = matrix.diagonal(), problem.row_strengths
     slack = 2 * (p + 4) * rigor.UNIT * (np.abs(diagonal) + outer) + rigor.TINY
     slack += 2 * p * problem.projected_radius
     row_uppers = diagonal + outer + slack
@@ -105,14 +106,38 @@ def screen(problem: Subproblem, cutoff: float, shift: float = 0.0) -> Screening:
     candidates = np.flatnonzero(row_uppers > cutoff)
     removed = float(np.max(row_uppers, where=row_uppers <= cutoff, initial=-math.inf))
     found = []
+    everything = np.arange(problem.n_features)
     for row in candidates[np.argsort(-row_uppers[candidates], kind="stable")]:
-        allowed, far = neighbours(matrix, int(row), p, cutoff - slack[row])
+        allowed, far = everything, -math.inf
+        if len(candidates) <= MANY_CANDIDATES:
+            allowed, far = neighbours(matrix, int(row), p, cutoff - slack[row])
         removed = max(removed, far + slack[row])
-        fixed = fix_by_frobenius(problem, np.array([row]), allowed, cutoff, shift)
+        found.append(Neighbourhood(int(row), allowed, float(row_uppers[row])))
+    return Screening(tuple(found), upper, removed)
+
+
+def refine(
+    problem: Subproblem, screening: Screening, cutoff: float, shift: float = 0.0
+) -> Screening:
+    """Drop from each neighbourhood what the Frobenius norm rules out.
+
+    Parameters
+    ----------
+    problem : Subproblem
+    screening : Screening
+        At the same cutoff.
+    cutoff : float
+    shift : float
+        The μ of the Frobenius bound; any number is valid.
+    """
+    removed = screening.removed_upper
+    found = []
+    for part in screening.neighbourhoods:
+        fixed = fix_by_frobenius(problem, np.array([part.row]), part.allowed, cutoff, shift)
         removed = max(removed, fixed.removed_upper)
         if len(fixed.allowed):
-            found.append(Neighbourhood(int(row), fixed.allowed, float(row_uppers[row])))
-    return Screening(tuple(found), upper, removed)
+            found.append(Neighbourhood(part.row, fixed.allowed, part.upper))
+    return Screening(tuple(found), screening.upper, removed)
 
 
 def neighbours(matrix: Array, row: int, size: int, cutoff: float) -> tuple[IntArray, float]:

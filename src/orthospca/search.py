@@ -15,6 +15,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from joblib import Parallel, delayed
 
+from orthospca._typing import IntArray
+from orthospca.conditioning import Conditioning, Dive
+from orthospca.descent import descend
 from orthospca.enumeration import count_supports, enumerate_supports
 from orthospca.heuristics import best_of
 from orthospca.limits import Watch
@@ -25,6 +28,8 @@ from orthospca.support import Candidate, best_on_support, no_feasible_vector, up
 
 #: Nodes branched in one round.
 ROUND = 8
+#: Budget of the conditioned search of one node.
+NODE_BUDGET = 400
 #: Multipliers of closed nodes are kept up to this many bytes; the reasons always are.
 LARGEST_RECORD = 2**29
 #: A gap this small, relative to the largest entry of Q, counts as closed if both tolerances are 0.
@@ -99,7 +104,7 @@ class _Evaluation:
     best: Candidate | None
     closed: Closed | None = None
     open: Node | None = None
-    removed: Closed | None = None
+    removed: tuple[Closed, ...] = ()
 
 
 class BranchAndBound:
@@ -116,6 +121,8 @@ class BranchAndBound:
         A bound on the whole stage known beforehand.
     enumerate_below : int
         Nodes with at most this many supports are enumerated.
+    conditioning : Conditioning, optional
+        Searches nodes before they are bounded.
     n_jobs : int, optional
         Threads.
     """
@@ -130,6 +137,7 @@ class BranchAndBound:
         incumbent: Candidate | None = None,
         upper: float = math.inf,
         enumerate_below: int = 1,
+        conditioning: Conditioning | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.problem = problem
@@ -139,12 +147,14 @@ class BranchAndBound:
         self.best = incumbent
         self.known_upper = upper
         self.enumerate_below = enumerate_below
+        self.conditioning = conditioning
         self.n_jobs = n_jobs
         self.nodes = 0
         self.closed: list[Closed] = []
         self.closed_upper = -math.inf
         self._frontier: list[tuple[float, int, Node]] = []
-        self._in_flight: list[Node] = []
+        # Nothing is closed before the search begins.
+        self._in_flight = [Node(np.arange(0), np.arange(problem.n_features))]
         self._proof_bytes = 0
         self._order = itertools.count()
 
@@ -152,6 +162,11 @@ class BranchAndBound:
     def lower(self) -> float:
         """Value of the incumbent."""
         return -math.inf if self.best is None else self.best.value
+
+    @property
+    def cutoff(self) -> float:
+        """Nodes with a bound up to this one need not be explored."""
+        return self.tolerance.cutoff(self.lower)
 
     @property
     def upper(self) -> float:
@@ -181,12 +196,47 @@ class BranchAndBound:
                     self.watch.report(self.nodes, len(self._frontier), self.lower, self.upper)
                     children = self._next_round()
         except KeyboardInterrupt:
-            self.watch.interrupted = True
-            verdict = Status.INTERRUPTED
+            return self.interrupted()
         return self._outcome(verdict)
 
+    def interrupted(self) -> Outcome:
+        """End the search as it stands."""
+        self.watch.interrupted = True
+        return self._outcome(Status.INTERRUPTED)
+
+    def descend(self, whole: Node, parts: Sequence[Node], outside: float) -> bool:
+        """Try to settle the stage by conditioning alone; see :func:`orthospca.descent.descend`."""
+        self.nodes += 1
+        # What is not closed yet counts with its bound, here as everywhere.
+        self._in_flight = [whole]
+        closed = descend(self, whole, parts, outside)
+        if closed:
+            self._in_flight = []
+        if not self.watch.interrupted:
+            self.watch.report(self.nodes, 0 if closed else 1, self.lower, self.upper)
+        return closed
+
+    def dive(self, node: Node, budget: float, level: float | None = None) -> Dive:
+        """Search a node by conditioning at the cutoff, or at a level above it.
+
+        A better incumbent found on the way is taken, and the search begins anew.
+        """
+        assert self.conditioning is not None and self.best is not None
+        while True:
+            before = self.best
+            cutoff = self.cutoff if level is None else max(level, self.cutoff)
+            dive = self.conditioning.search(node, before, cutoff, budget, self.watch.out_of_time)
+            if dive.best.value <= before.value:
+                return dive
+            self.best = dive.best
+
+    def tighten(self, upper: float) -> None:
+        """Take note of a bound on the whole stage."""
+        self.known_upper = min(self.known_upper, upper)
+        self.watch.report(self.nodes, 1, self.lower, self.upper)
+
     def _evaluate_round(self, pool: Parallel, children: Sequence[Node]) -> None:
-        cutoff, incumbent = self.tolerance.cutoff(self.lower), self.best
+        cutoff, incumbent = self.cutoff, self.best
         if len(children) == 1 or self.n_jobs in (None, 1):
             evaluations = [self._evaluate(node, incumbent, cutoff) for node in children]
         else:
@@ -203,15 +253,16 @@ class BranchAndBound:
         found = evaluation.best
         if found is not None and found.value > self.lower:
             self.best = found
-        for closed in (evaluation.removed, evaluation.closed):
-            if closed is not None:
-                self.record(closed)
+        for closed in evaluation.removed:
+            self.record(closed)
+        if evaluation.closed is not None:
+            self.record(evaluation.closed)
         if evaluation.open is not None:
             heapq.heappush(self._frontier, (-evaluation.upper, next(self._order), evaluation.open))
 
     def _next_round(self) -> list[Node]:
         """Children of the most promising nodes; nodes that the incumbent now closes are closed."""
-        cutoff = self.tolerance.cutoff(self.lower)
+        cutoff = self.cutoff
         if self._frontier and -self._frontier[0][0] <= cutoff:
             for negative_upper, _, node in self._frontier:
                 self._close(node, -negative_upper)
@@ -241,47 +292,61 @@ class BranchAndBound:
         self.record(Closed(node.included, node.allowed, upper, reason, proof))
 
     def _evaluate(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
-        problem = self.problem
+        """Solve a node, search it by conditioning, or bound it."""
         finished = self._finish(node, incumbent, cutoff)
         if finished is not None:
             return finished
+        removed: tuple[Closed, ...] = ()
+        if self.conditioning is not None and incumbent is not None:
+            dive = self._dive(node, incumbent, cutoff)
+            incumbent, cutoff = dive.best, max(cutoff, self.tolerance.cutoff(dive.best.value))
+            if dive.complete:
+                upper = min(node.upper, dive.upper)
+                return self._closed(node, upper, Reason.CONDITIONED, incumbent, dive.steps)
+            if len(dive.allowed) < len(node.allowed):
+                removed = (_removed(node, (node.included, dive.allowed), dive.upper, dive.steps),)
+                node = replace(node, allowed=dive.allowed)
+        return self._bound(node, incumbent, cutoff, removed)
+
+    def _dive(self, node: Node, incumbent: Candidate, cutoff: float) -> Dive:
+        assert self.conditioning is not None
+        while True:
+            stop = self.watch.out_of_time
+            dive = self.conditioning.search(node, incumbent, cutoff, NODE_BUDGET, stop)
+            if dive.best.value <= incumbent.value:
+                return dive
+            incumbent = dive.best
+            cutoff = max(cutoff, self.tolerance.cutoff(incumbent.value))
+
+    def _bound(
+        self,
+        node: Node,
+        incumbent: Candidate | None,
+        cutoff: float,
+        removed: tuple[Closed, ...],
+    ) -> _Evaluation:
+        """Bound a node: it is closed, or stays open, perhaps with fewer indices."""
+        problem = self.problem
         bound = self.bound(node, cutoff, self.watch)
         upper = min(bound.upper, node.upper)
-        best = None
+        best = incumbent
         if bound.supports:
-            best = best_of(problem, np.vstack(bound.supports))
-            if best is not None and (incumbent is None or best.value > incumbent.value):
+            found = best_of(problem, np.vstack(bound.supports))
+            if found is not None and (best is None or found.value > best.value):
+                best = found
                 cutoff = max(cutoff, self.tolerance.cutoff(best.value))
         if upper <= cutoff or upper == -math.inf:
             # What fixing removed on the way belongs to the node that is closed.
             upper = min(node.upper, max(upper, bound.fixed_upper))
-            return self._closed(node, upper, bound.reason, best, bound.proof)
+            closed = self._closed(node, upper, bound.reason, best, bound.proof)
+            return replace(closed, removed=removed)
         tightened = Node(bound.included, bound.allowed, upper, bound.branch, bound.payload)
-        removed = None
         if bound.fixed_upper > -math.inf:
-            removed = Closed(
-                node.included,
-                node.allowed,
-                bound.fixed_upper,
-                Reason.FIXED,
-                bound.proof,
-                kept=(bound.included, bound.allowed),
-            )
-        return self._after_fixing(tightened, removed, incumbent, best, cutoff)
-
-    def _after_fixing(
-        self,
-        node: Node,
-        removed: Closed | None,
-        incumbent: Candidate | None,
-        best: Candidate | None,
-        cutoff: float,
-    ) -> _Evaluation:
-        """Open a node whose bound did not close it, or finish it at once if fixing left little."""
-        better = max((c for c in (incumbent, best) if c), key=lambda c: c.value, default=None)
-        finished = self._finish(node, better, cutoff)
+            kept = (bound.included, bound.allowed)
+            removed = (*removed, _removed(node, kept, bound.fixed_upper, bound.proof))
+        finished = self._finish(tightened, best, cutoff)
         if finished is None:
-            return _Evaluation(node.upper, better, open=node, removed=removed)
+            return _Evaluation(tightened.upper, best, open=tightened, removed=removed)
         return replace(finished, removed=removed)
 
     def _finish(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation | None:
@@ -335,3 +400,8 @@ class BranchAndBound:
         elif self.best is not None and self.tolerance.met(self.lower, upper):
             verdict = Status.OPTIMAL
         return Outcome(self.best, upper, verdict, self.nodes, tuple(self.closed))
+
+
+def _removed(node: Node, kept: tuple[IntArray, IntArray], upper: float, proof: object) -> Closed:
+    """Return the supports of a node that are not between the kept indices, as a closed node."""
+    return Closed(node.included, node.allowed, upper, Reason.FIXED, proof, kept=kept)

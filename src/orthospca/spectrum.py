@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from orthospca._typing import Array
+from orthospca._typing import Array, IntArray
+from orthospca.columns import CHUNK, LocalColumns
 from orthospca.covariance import DataCovariance
 from orthospca.large import LARGEST_MATRIX
 
@@ -37,7 +38,7 @@ def leading_eigenvalues(Q: Any, count: int) -> Array:
     if Q.n_features <= Q.n_samples:
         return _largest_of(Q.submatrix(np.arange(order)), count)
     gram = np.zeros((order, order))
-    for part in Q.chunks():
+    for part in _parts(Q):
         B = Q.columns(part)
         gram += B @ B.T
     found = np.zeros(count)  # beyond the number of samples all of them are zero
@@ -73,16 +74,22 @@ def _largest_of_product(Q: DataCovariance, count: int) -> Array:
 
 def _products(Q: DataCovariance) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
     """Multiplication by B and by Bᵀ; sparse data are centred in the product, not in storage."""
-    data = Q._data
-    if not sparse.issparse(data):
+    source = Q.source
+    if not (isinstance(source, LocalColumns) and sparse.issparse(source._data)):
         return (
-            lambda v: sum((Q.columns(part) @ v[part] for part in Q.chunks()), np.zeros(1)),
-            lambda u: np.concatenate([Q.columns(part).T @ u for part in Q.chunks()]),
+            lambda v: sum((Q.columns(part) @ v[part] for part in _parts(Q)), np.zeros(Q.n_samples)),
+            lambda u: Q.times(u[:, None])[:, 0],
         )
-    weights = 1.0 / (Q.scale * Q._divisor)
-    shift = Q.mean * weights
-    transposed = data.T.tocsr()
+    data, transposed = source._data, source._data.T.tocsr()
+    weights = 1.0 / source._divisor
+    shift = source._mean * weights
     return (
         lambda v: data @ (weights * v) - shift @ v,
         lambda u: weights * (transposed @ u) - shift * u.sum(),
     )
+
+
+def _parts(Q: DataCovariance) -> list[IntArray]:
+    """All columns, so many at a time as are read together."""
+    n = Q.n_features
+    return [np.arange(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]

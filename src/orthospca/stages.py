@@ -10,14 +10,15 @@ from typing import Protocol
 import numpy as np
 
 from orthospca.bounds import ClassicalBound, gershgorin_bound
+from orthospca.conditioning import Conditioning
 from orthospca.enumeration import LARGEST_ENUMERATION, count_supports
 from orthospca.heuristics import find_incumbent
 from orthospca.limits import Watch
 from orthospca.nodes import Bound, Closed, Node, NodeBound, Reason
 from orthospca.problem import Subproblem
 from orthospca.result import Status
-from orthospca.screening import Screening, best_shift, screen
-from orthospca.search import BranchAndBound, Outcome, Tolerance
+from orthospca.screening import Screening, best_shift, refine, screen
+from orthospca.search import RESOLUTION, BranchAndBound, Outcome, Tolerance
 from orthospca.strong import StrongBound
 from orthospca.support import Candidate
 
@@ -27,6 +28,8 @@ ENUMERATE_BELOW = 200
 ENUMERATE_BELOW_STRONG = 100_000
 #: With no incumbent there is nothing to prune by: enumeration is then the better search.
 ENUMERATE_WITHOUT_INCUMBENT = 300_000
+#: Entries of all neighbourhoods up to which it pays to look at each of them closely.
+LARGEST_REFINEMENT = 100_000_000
 
 
 def solve_by_enumeration(
@@ -90,32 +93,56 @@ def _strong_search(stage: _Stage) -> BranchAndBound:
     incumbent, problem = stage.incumbent, stage.problem
     if incumbent is None:
         return stage.search(ClassicalBound(problem), ENUMERATE_WITHOUT_INCUMBENT)
+    cutoff = stage.tolerance.cutoff(incumbent.value)
+    screening = screen(problem, cutoff)
+    stage.upper = min(stage.upper, screening.upper)
     support = np.flatnonzero(incumbent.vector)
     shift = best_shift(problem.projected[np.ix_(support, support)])
-    screening = screen(problem, stage.tolerance.cutoff(incumbent.value), shift)
-    stage.upper = min(stage.upper, screening.upper)
-    stage.roots = _roots(screening, problem.sparsity)
     scale = max(abs(incumbent.value), 1e-3 * problem.scale)
+    conditioning = Conditioning(problem, RESOLUTION * problem.scale)
     bound = StrongBound(problem, scale, shift)
-    search = stage.search(bound, enumerate_below=ENUMERATE_BELOW_STRONG)
-    if screening.removed_upper > -math.inf:
-        everything = np.arange(problem.n_features)
-        screened = Closed(
-            np.arange(0), everything, screening.removed_upper, Reason.SCREENED, screening
-        )
-        search.record(screened)
+    search = stage.search(bound, ENUMERATE_BELOW_STRONG, conditioning)
+    whole = Node(np.arange(0), screening.allowed, screening.upper)
+    _record(search, screening)
+    if search.descend(whole, _neighbourhoods(screening), screening.removed_upper):
+        stage.roots = []
+        return search
+    if not stage.watch.out_of_time() and _cost(screening) <= LARGEST_REFINEMENT:
+        screening = refine(problem, screening, cutoff, shift)
+        _record(search, screening)
+        whole = Node(np.arange(0), screening.allowed, screening.upper)
+    stage.roots = _roots(screening, whole, problem.sparsity)
     return search
 
 
-def _roots(screening: Screening, sparsity: int) -> list[Node]:
+def _record(search: BranchAndBound, screening: Screening) -> None:
+    """Close what is outside the neighbourhoods."""
+    if screening.removed_upper > -math.inf:
+        everything = np.arange(search.problem.n_features)
+        reason = Reason.SCREENED
+        closed = Closed(everything[:0], everything, screening.removed_upper, reason, screening)
+        search.record(closed)
+
+
+def _cost(screening: Screening) -> int:
+    """Entries to look at if the neighbourhoods are taken one by one."""
+    return sum(len(part.allowed) ** 2 for part in screening.neighbourhoods)
+
+
+def _neighbourhoods(screening: Screening) -> list[Node]:
+    return [
+        Node(np.array([part.row]), part.allowed, part.upper) for part in screening.neighbourhoods
+    ]
+
+
+def _roots(screening: Screening, whole: Node, sparsity: int) -> list[Node]:
     """One node for each neighbourhood, or one for all, whichever promises less work."""
     parts = screening.neighbourhoods
-    allowed = screening.allowed
     supports = sum(count_supports(1, len(part.allowed), sparsity) for part in parts)
     apart = sum(len(part.allowed) ** 3 for part in parts)
-    if supports <= 2 * ENUMERATE_BELOW_STRONG or apart <= 0.5 * len(allowed) ** 3:
-        return [Node(np.array([part.row]), part.allowed, part.upper) for part in parts]
-    return [Node(np.arange(0), allowed, screening.upper)]
+    if supports <= 2 * ENUMERATE_BELOW_STRONG or apart <= 0.5 * len(whole.allowed) ** 3:
+        return _neighbourhoods(screening)
+    return [whole]
 
 
 class _Stage:
@@ -136,6 +163,7 @@ class _Stage:
         self.upper = math.inf
         self.incumbent = incumbent
         self.roots = [Node(np.arange(0), np.arange(problem.n_features))]
+        self._search: BranchAndBound | None = None
 
     def solve(self, prepare: Callable[[_Stage], BranchAndBound]) -> Outcome:
         """Find an incumbent, prepare the search and run it; an interrupt leaves a valid outcome."""
@@ -148,13 +176,17 @@ class _Stage:
             self.watch.report(0, 1, lower, self.upper)
             search = prepare(self)
         except KeyboardInterrupt:
+            if self._search is not None:
+                return self._search.interrupted()
             self.watch.interrupted = True
             return Outcome(self.incumbent, self.upper, Status.INTERRUPTED, 0)
         return search.run(self.roots)
 
-    def search(self, bound: Bound, enumerate_below: int) -> BranchAndBound:
+    def search(
+        self, bound: Bound, enumerate_below: int, conditioning: Conditioning | None = None
+    ) -> BranchAndBound:
         """Return a search that knows the incumbent and the bound so far."""
-        return BranchAndBound(
+        self._search = BranchAndBound(
             self.problem,
             bound,
             self.tolerance,
@@ -162,8 +194,10 @@ class _Stage:
             incumbent=self.incumbent,
             upper=self.upper,
             enumerate_below=enumerate_below,
+            conditioning=conditioning,
             n_jobs=self.n_jobs,
         )
+        return self._search
 
 
 def first_upper(problem: Subproblem) -> float:

@@ -12,6 +12,9 @@ import numpy as np
 
 from orthospca._typing import Array, BoolArray
 
+#: Entries worked on at once: they then stay in the cache.
+CHUNK = 2**17
+
 
 def strongest_sums(matrix: Array, count: int) -> Array:
     """Sum of the ``count`` largest off-diagonal magnitudes of each row."""
@@ -19,12 +22,17 @@ def strongest_sums(matrix: Array, count: int) -> Array:
     count = min(count, n - 1)
     if count <= 0:
         return np.zeros(n)
-    magnitudes = np.abs(matrix)
-    np.fill_diagonal(magnitudes, 0.0)
-    if count == n - 1:
-        return np.asarray(magnitudes.sum(axis=1))
-    magnitudes.partition(n - count, axis=1)
-    return np.asarray(magnitudes[:, n - count :].sum(axis=1))
+    sums = np.empty(n)
+    step = max(CHUNK // n, 1)
+    for start in range(0, n, step):
+        magnitudes = np.abs(matrix[start : start + step])
+        rows = np.arange(len(magnitudes))
+        magnitudes[rows, rows + start] = 0.0
+        if count < n - 1:
+            magnitudes.partition(n - count, axis=1)
+            magnitudes = magnitudes[:, n - count :]
+        sums[start : start + step] = magnitudes.sum(axis=1)
+    return sums
 
 
 def row_sums(squares: Array, inside: BoolArray, size: int) -> Array:
