@@ -131,17 +131,17 @@ def test_open_gap(dense, tmp_path):
 
 
 def test_what_needs_the_matrix(tmp_path, monkeypatch):
-    """Tests that thresholds and other methods get the matrix, up to the number that has one."""
+    """Tests that only other methods get the matrix, up to the number that has one."""
     n = LARGEST_MATRIX + 50
     np.save(tmp_path / "x.npy", datasets.make_planted_samples(n, 30).data)
     read = _commands.Source(tmp_path / "x.npy").read
     settings = {"method": "branch-and-bound", "threshold": 0.0}
     assert isinstance(read(settings)[1], DataCovariance)
     assert isinstance(read({**settings, "threshold": "auto"})[1], DataCovariance)
-    assert isinstance(read({**settings, "threshold": 3.0})[1], np.ndarray)
+    assert isinstance(read({**settings, "threshold": 3.0})[1], DataCovariance)
     assert isinstance(read({**settings, "method": "deflation"})[1], np.ndarray)
     monkeypatch.setattr(_table, "MOST_VARIABLES", n - 1)
-    for option in (["--threshold", 3.0], ["--method", "enumeration"], ["--method", "deflation"]):
+    for option in (["--method", "enumeration"], ["--method", "deflation"]):
         ended = run("fit", tmp_path / "x.npy", "-k", 1, "-p", 2, *option)
         assert ended.exit_code == 2 and f"the file has {n} variables" in ended.output
     for arguments, message in (

@@ -239,7 +239,7 @@ def check_arguments(
 def _needs_matrix(settings: dict[str, Any]) -> bool:
     """Whether the matrix has to be formed, however many variables there are."""
     methods = ("branch-and-bound", "eigenvalue")
-    return settings["method"] not in methods or settings["threshold"] not in (0.0, "auto")
+    return settings["method"] not in methods
 
 
 def _solve(Q: Array | DataCovariance, names: tuple[str, ...], settings: dict[str, Any]) -> Result:

@@ -30,6 +30,8 @@ from orthospca.tasks import Link, solve_block
 #: Blocks solved in one round, at most; the first rounds of a stage are smaller (1, 2, 4), because
 #: what they find may spare the others.
 ROUND = 8
+#: How the solve of a block may end before its gap is closed.
+STOPPED = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.FEATURE_LIMIT, Status.PRECISION)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,10 +247,9 @@ class Pool:
         cutoff = self._cutoff()
         for block in self.blocks:
             outcome = block.outcome
-            limits = (Status.TIME_LIMIT, Status.NODE_LIMIT)
-            if outcome is not None and outcome.upper > cutoff and outcome.status in limits:
+            if outcome is not None and outcome.upper > cutoff and outcome.status in STOPPED:
                 return outcome.status
-        return Status.NODE_LIMIT if self.problem.lossless else Status.THRESHOLD
+        return Status.PRECISION if self.problem.lossless else Status.THRESHOLD
 
 
 class _Reporter(Link):

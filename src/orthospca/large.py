@@ -122,11 +122,11 @@ class LargeProblem:
         bound = min(upper, max(outcome.upper, reduction.removed_upper) + rounding)
         status = outcome.status
         if outcome.best is None:
-            status = Status.NODE_LIMIT  # features were left out: nothing is proved to be exhausted
+            status = Status.FEATURE_LIMIT  # some were left out: nothing is proved to be exhausted
         elif Tolerance(tolerance.eps, tolerance.gap, scale).met(outcome.best.value, bound):
             status = Status.OPTIMAL
         elif status is Status.OPTIMAL:
-            status = watch.verdict(0) or Status.NODE_LIMIT
+            status = watch.verdict(0) or Status.FEATURE_LIMIT
         return Outcome(outcome.best, bound, status, outcome.nodes)
 
 

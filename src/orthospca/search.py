@@ -394,7 +394,8 @@ class BranchAndBound:
         upper = self.upper
         if verdict is None:
             solved = self.tolerance.met(self.lower, upper)
-            verdict = Status.OPTIMAL if solved else Status.NODE_LIMIT
+            # All nodes are closed: what is left of the gap is rounding.
+            verdict = Status.OPTIMAL if solved else Status.PRECISION
             if self.best is None:
                 verdict = Status.EXHAUSTED
         elif self.best is not None and self.tolerance.met(self.lower, upper):
