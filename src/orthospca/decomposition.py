@@ -25,7 +25,7 @@ from orthospca.partitioned import Partitioned
 from orthospca.result import Component, Progress, Status
 from orthospca.search import Tolerance
 from orthospca.support import Candidate
-from orthospca.tasks import Link, solve_block
+from orthospca.tasks import BlockWatch, Link, solve_block
 
 #: Blocks solved in one round, at most; the first rounds of a stage are smaller (1, 2, 4), because
 #: what they find may spare the others.
@@ -215,7 +215,9 @@ class Pool:
         allowed = self._guarantee(p, reached)
         cutoff = self.tolerance.cutoff(variance)
         best = Candidate(variance, vector)
-        upper = self.problem.bound(p, previous, self.blocks, best, cutoff)
+        # Its reports are not those of the whole solve; its interrupts and its time are.
+        watch = BlockWatch(self.watch.seconds_left, math.inf, Link(self.watch))
+        upper = self.problem.bound(p, previous, self.blocks, best, cutoff, watch)
         upper = max(min(upper, variance + allowed), variance)
         status = self._status(variance, upper, stopped)
         leader.give()

@@ -11,8 +11,10 @@ import numpy as np
 from orthospca._typing import Array
 from orthospca.blocks import Blocks
 from orthospca.candidates import BlockState
+from orthospca.limits import Watch
 from orthospca.posterior import PosteriorBound
 from orthospca.problem import Problem, Subproblem
+from orthospca.stages import bound_by_conditioning
 from orthospca.support import Candidate
 
 
@@ -54,6 +56,7 @@ class Partitioned(Protocol):
         states: Sequence[BlockState],
         best: Candidate,
         cutoff: float,
+        watch: Watch,
     ) -> float:
         """Proved bound on a stage of the problem, from what is proved of the blocks.
 
@@ -66,6 +69,7 @@ class Partitioned(Protocol):
             The component in hand, with its variance in the problem itself.
         cutoff : float
             A bound up to this one is as good as any.
+        watch : Watch
         """
 
     def variance(self, vector: Array) -> float:
@@ -115,11 +119,15 @@ class PartitionedMatrix:
         states: Sequence[BlockState],
         best: Candidate,
         cutoff: float,
+        watch: Watch,
     ) -> float:
         """Proved bound on a stage of the problem, from what is proved of the blocks."""
         stage = Subproblem(self.problem.covariance, sparsity, previous)
         uppers = np.array([state.upper for state in states])
-        return self._posterior.bound(stage, uppers, best.value, cutoff)
+        upper = self._posterior.bound(stage, uppers, best.value, cutoff)
+        if upper > cutoff and not self.lossless:
+            upper = bound_by_conditioning(stage, best, cutoff, upper, watch)
+        return upper
 
     def variance(self, vector: Array) -> float:
         """Variance of a vector in the problem itself."""

@@ -25,6 +25,7 @@ from orthospca.problem import Subproblem
 from orthospca.profiles import potential
 from orthospca.result import Status
 from orthospca.search import Outcome, Tolerance
+from orthospca.stages import bound_by_conditioning
 from orthospca.support import Candidate
 from orthospca.tasks import LargeTask, Task
 
@@ -42,19 +43,15 @@ class PartitionedData:
         The sparsity of each stage.
     blocks : Blocks
         With entries inside blocks kept.
-    watch : Watch
     """
 
     inside = 0.0
 
-    def __init__(
-        self, problem: LargeProblem, limits: tuple[int, ...], blocks: Blocks, watch: Watch
-    ) -> None:
+    def __init__(self, problem: LargeProblem, limits: tuple[int, ...], blocks: Blocks) -> None:
         self.problem = problem
         self.covariance = problem.covariance
         self.limits = limits
         self.blocks = blocks
-        self.watch = watch
         self.n_features = self.covariance.n_features
         self.scale = float(self.covariance.diagonal.max()) or 1.0
         self.cross = blocks.cross
@@ -90,6 +87,7 @@ class PartitionedData:
         states: Sequence[BlockState],
         best: Candidate,
         cutoff: float,
+        watch: Watch,
     ) -> float:
         """Proved bound on a stage of the problem, from what is proved of the blocks."""
         uppers = self._uppers(states)
@@ -100,7 +98,7 @@ class PartitionedData:
         groups = group_bound(uppers, sparsity, self.cross, 0.0)
         upper = min(upper, rounded_up(groups + rounding, 1))
         if upper > cutoff:
-            upper = min(upper, self._by_rows(sparsity, previous, uppers, best, cutoff))
+            upper = min(upper, self._by_rows(sparsity, previous, uppers, best, cutoff, watch))
         return upper
 
     def _uppers(self, states: Sequence[BlockState]) -> Array:
@@ -115,25 +113,30 @@ class PartitionedData:
         return uppers
 
     def _by_rows(
-        self, sparsity: int, previous: Array, uppers: Array, best: Candidate, cutoff: float
+        self,
+        sparsity: int,
+        previous: Array,
+        uppers: Array,
+        best: Candidate,
+        cutoff: float,
+        watch: Watch,
     ) -> float:
-        """Let row bounds rule out most features, and compare the blocks of the others."""
+        """Let row bounds rule out most features, and bound the others by their blocks."""
         rounding = self._rounding(sparsity)
-        reduction = reduce_stage(
-            self.problem, sparsity, previous, best, cutoff - 2 * rounding, self.watch.out_of_time
-        )
-        kept = reduction.kept
-        if len(kept) == 0:
-            return rounded_up(reduction.removed_upper + rounding, 1)
-        if len(kept) > LARGEST_COMPARISON:
-            return math.inf
+        cutoff -= 2 * rounding
+        reduction = reduce_stage(self.problem, sparsity, previous, best, cutoff, watch.out_of_time)
+        kept = np.union1d(reduction.kept, np.flatnonzero(best.vector))
         matrix = self.covariance.submatrix(kept)
         labels = numbered(self.blocks.labels[kept])
         blocks = as_blocks(labels, self.blocks.threshold, "kept", self.cross)
         inherited = np.array([uppers[self.blocks.labels[kept[b[0]]]] for b in blocks.blocks])
         stage = Subproblem(matrix, min(sparsity, len(kept)), previous[kept])
-        posterior = PosteriorBound(matrix, blocks)
-        local = posterior.bound(stage, inherited, best.value, cutoff - 2 * rounding)
+        local = math.inf
+        if len(kept) <= LARGEST_COMPARISON:
+            local = PosteriorBound(matrix, blocks).bound(stage, inherited, best.value, cutoff)
+        if local > cutoff:
+            part = Candidate(best.value, best.vector[kept])
+            local = bound_by_conditioning(stage, part, cutoff, local, watch)
         return rounded_up(max(local, reduction.removed_upper) + rounding, 1)
 
     def variance(self, vector: Array) -> float:

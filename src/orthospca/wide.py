@@ -119,7 +119,7 @@ class WideSolve:
         return self._result(found, exhausted, guarantee)
 
     def _by_blocks(self, blocks: Blocks) -> Result:
-        partitioned = PartitionedData(self.problem, self.limits, blocks, self.watch)
+        partitioned = PartitionedData(self.problem, self.limits, blocks)
         tolerance = self.tolerance
         pool = Pool(partitioned, self.method, tolerance, tolerance, self.watch, self.n_jobs)
         merged = pool.run()
