@@ -50,8 +50,10 @@ FIRST_ROWS = 64
 FULL_SHARE = 4
 #: Indices below which a step costs the same, whatever their number.
 SMALLEST_STEP = 100
+#: How the cost of a step grows with larger numbers of them, as measured.
+STEP_GROWTH = 1.6
 #: Steps are not counted against the budget before so many of them, as a share of it.
-FREE_STEPS = 0.05
+FREE_STEPS = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,7 +378,7 @@ class _Walk:
         """Close the next node, or branch."""
         node = self.pending.pop()
         inside, free = len(node.inside), len(node.free)
-        self.work += max(free / SMALLEST_STEP, 1.0) ** 2
+        self.work += max(free / SMALLEST_STEP, 1.0) ** STEP_GROWTH
         if count_supports(inside, inside + free, self.problem.sparsity) <= ENUMERATE_BELOW:
             self._enumerate(node)
             self.steps.append(Step(node.frame.indices[:0]))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Levels above the incumbent, relative to it, on the way to the cutoff.
 RUNGS = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
 #: Budgets of the first attempt, of a coarser level, and of the last attempt after all of them.
-FIRST_BUDGET = 1000
+FIRST_BUDGET = 1500
 RUNG_BUDGET = 2000
 LAST_BUDGET = 20_000
 

@@ -17,7 +17,7 @@ from orthospca.support import Candidate, best_on_support, values_on_supports
 #: Rows from which supports are grown.
 STARTS = 60
 #: Supports improved by swaps, best first.
-POLISHED = 3
+POLISHED = 1
 #: Swaps tested exactly in one step of the local search.
 SWAPS_TESTED = 4000
 #: Backward elimination needs the eigenvectors of the whole matrix; beyond this it costs too much.

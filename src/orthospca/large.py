@@ -39,7 +39,7 @@ STARTS = 48
 #: Truncated power iterations from them.
 ITERATIONS = 6
 #: Features of which a matrix is formed without a closer look at their rows.
-FEW = 1500
+FEW = 400
 #: Entries kept in a row profile beyond those that a support needs.
 SPARE_ENTRIES = 56
 #: Columns that are brought into this process together.

@@ -123,13 +123,14 @@ def largest_above(tile: AnyArray, columns: IntArray, smallest: AnyArray, count: 
     Rows with fewer of them are filled with -1.  Only the entries above the smallest one kept so
     far are looked at: after the first tiles they are few.
     """
-    rows, places = np.divmod(np.flatnonzero(tile > smallest[:, None]), tile.shape[1])
-    counts = np.bincount(rows, minlength=len(tile))
+    above = tile > smallest[:, None]
+    counts = above.sum(axis=1)
     width = int(counts.max(initial=0))
     if width > 8 * count:
         # The first tile: everything is new, and partitioning it is cheaper than listing it.
         at = np.argpartition(tile, tile.shape[1] - count, axis=1)[:, tile.shape[1] - count :]
         return np.take_along_axis(tile, at, axis=1), columns[at].astype(np.int32)
+    rows, places = np.divmod(np.flatnonzero(above), tile.shape[1])
     offsets = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     fresh = np.full((len(tile), width), -1.0, dtype=tile.dtype)
     labels = np.zeros((len(tile), width), dtype=np.int32)
