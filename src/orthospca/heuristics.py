@@ -17,7 +17,9 @@ from orthospca.support import Candidate, best_on_support, values_on_supports
 #: Rows from which supports are grown.
 STARTS = 60
 #: Supports improved by swaps, best first.
-POLISHED = 1
+POLISHED = 3
+#: With fewer features than this one will do: a search that finds better ones costs little.
+POLISH_ALL_FROM = 150
 #: Swaps tested exactly in one step of the local search.
 SWAPS_TESTED = 4000
 #: Backward elimination needs the eigenvectors of the whole matrix; beyond this it costs too much.
@@ -40,7 +42,8 @@ def find_incumbent(problem: Subproblem, row_scores: Array | None = None) -> Cand
     supports = _starting_supports(problem, row_scores)
     supports = truncated_power(matrix, supports)
     values = np.linalg.eigvalsh(matrix[supports[:, :, None], supports[:, None, :]])[:, -1]
-    order = np.argsort(-values, kind="stable")[:POLISHED]
+    polished = POLISHED if problem.n_features >= POLISH_ALL_FROM else 1
+    order = np.argsort(-values, kind="stable")[:polished]
     everything = np.arange(problem.n_features)
     finalists = [swap_search(matrix, supports[k], everything) for k in order]
     best = best_of(problem, np.vstack([*finalists, supports[order]]))
