@@ -19,7 +19,18 @@ from typing import Any
 import numpy as np
 import pytest
 from brute_force import candidates, support_above
-from test_search import Case, lopsided, random_cutoff, random_node
+from test_search import (
+    Case,
+    Fixing,
+    Loose,
+    Weak,
+    check_closed,
+    lopsided,
+    random_cutoff,
+    random_node,
+    run,
+    strong_bound,
+)
 
 from orthospca import conditioning, descent, limits, rigor, screening, stages
 from orthospca import search as search_module
@@ -31,6 +42,7 @@ from orthospca.limits import Watch
 from orthospca.nodes import Closed, Node, Reason
 from orthospca.problem import Subproblem
 from orthospca.result import Status
+from orthospca.screening import Screening
 from orthospca.search import RESOLUTION, BranchAndBound, Outcome, Tolerance
 from orthospca.strong import StrongBound
 from orthospca.support import Candidate
@@ -68,6 +80,22 @@ def cases(seeds: range, smallest: int = 3, largest: int = 8) -> Iterator[Case]:
             lopsided(case)
         if case.values:
             yield case
+
+
+def uneven(seed: int) -> Case:
+    """A covariance of variables of very different variances: some indices go, some stay."""
+    case = Case(seed, smallest=9, largest=9)
+    rng, n, case.p = case.rng, 9, 3 + seed % 2
+    rows = rng.standard_normal((12, n)) * np.array([2.0, 2.0, 2.0, 1.5, 1.5, 1.5, 0.5, 0.4, 0.3])
+    case.matrix = rows.T @ rows / 12
+    X = np.zeros((n, seed % 3))
+    X[: seed % 3, : seed % 3] = np.linalg.qr(rng.standard_normal((seed % 3, seed % 3)))[0]
+    case.previous, case.problem = X.T, Subproblem(case.matrix, case.p, X)
+    case.values = {b.support: b.value for b, _ in candidates(case.matrix, case.previous, case.p)}
+    case.optimum = max(case.values.values())
+    case.scale = case.problem.scale
+    case.slack = 1e-13 * case.scale
+    return case
 
 
 def supports_of(node: Node, p: int) -> list[tuple[int, ...]]:
@@ -760,6 +788,11 @@ def test_stage_with_any_budget(budgets: tuple[float, ...], monkeypatch: pytest.M
             watch = Watch(node_limit=2000)
             outcome = solve_stage(case, monkeypatch, rank, Tolerance(eps, 0.0), watch)
             check_outcome(case, outcome, watch, eps)
+    for case in map(uneven, range(6030, 6040)):
+        watch, eps = Watch(), 0.02 * abs(case.optimum)
+        outcome = solve_stage(case, monkeypatch, 0, Tolerance(eps, 0.0), watch)
+        assert outcome.status is Status.OPTIMAL
+        check_outcome(case, outcome, watch, eps)
 
 
 def test_bound_of_a_coarser_level_includes_what_is_outside() -> None:
@@ -778,6 +811,20 @@ def test_bound_of_a_coarser_level_includes_what_is_outside() -> None:
     whole = Node(np.arange(0), np.arange(3))
     assert not descent.descend(Stub(), whole, [whole], 0.5)  # type: ignore[arg-type]
     assert set(noted) == {0.5}
+
+
+def test_what_refinement_removes_is_in_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that the bound on what the norm rules out after a descent that failed is not lost."""
+    plain_stage(monkeypatch, (-1, -1, -1, -1))
+    case = uneven(6050)
+    removed = case.optimum + 0.5 * case.slack
+
+    def refine(problem: Subproblem, found: Screening, *_: float) -> Screening:
+        return Screening((), found.upper, removed)
+
+    monkeypatch.setattr(stages, "refine", refine)
+    outcome = solve_stage(case, monkeypatch, -1, Tolerance(0.0, 1e-6), Watch())
+    assert outcome.upper == removed
 
 
 def test_coarser_levels_give_bounds_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -950,13 +997,38 @@ def search_of(case: Case, **options: Any) -> BranchAndBound:
     )
 
 
+@pytest.mark.parametrize("make", [Loose, Weak, Fixing, strong_bound])
+def test_search_with_dives_that_do_not_finish(
+    make: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests that the closed nodes, and what the dives removed from nodes, hold every support."""
+    monkeypatch.setattr(conditioning, "ENUMERATE_BELOW", 1)
+    monkeypatch.setattr(conditioning, "FREE_STEPS", 0.0)
+    monkeypatch.setattr(search_module, "NODE_BUDGET", 0)
+    removed = 0
+    for seed in range(7300, 7370):
+        case = uneven(seed)
+        incumbent = case.candidate(int(case.rng.choice([0, 0, 1])))
+        eps = float(case.rng.choice([1e-9, 0.01, 0.05])) * abs(case.optimum)
+        outcome = run(
+            case,
+            make(case),
+            Tolerance(eps, 0.0),
+            incumbent=incumbent,
+            conditioning=conditioning_of(case),
+        )
+        check_closed(case, outcome, complete=True)
+        removed += sum(isinstance(c.proof, tuple) and c.kept is not None for c in outcome.closed)
+    assert removed >= 10
+
+
 def test_what_is_removed_is_bounded_by_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that the level, raised above the cutoff for rounding, does not raise a node's bound."""
     monkeypatch.setattr(conditioning, "ENUMERATE_BELOW", 1)
     monkeypatch.setattr(conditioning, "FREE_STEPS", 0.0)
     monkeypatch.setattr(search_module, "NODE_BUDGET", 0)
     removed = 0
-    for case in cases(range(7000, 7100), smallest=6, largest=9):
+    for case in map(uneven, range(7000, 7040)):
         incumbent = case.candidate(0)
         search = search_of(case, incumbent=incumbent)
         node = Node(np.arange(0), np.arange(len(case.matrix)), case.optimum + case.slack)
