@@ -754,7 +754,11 @@ def check_outcome(case: Case, outcome: Outcome, watch: Watch, eps: float = math.
         assert entry.upper >= case.optimum - case.slack
         assert entry.lower <= case.optimum + case.slack
     assert outcome.upper >= case.optimum - case.slack
-    assert outcome.best is not None
+    if outcome.best is None:
+        # Interrupted before there was anything.
+        assert outcome.status is Status.INTERRUPTED
+        assert outcome.nodes == 0
+        return
     assert outcome.best.value <= case.optimum + case.slack
     for closed in outcome.closed:
         if closed.reason is not Reason.SCREENED:
