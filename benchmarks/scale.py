@@ -13,10 +13,10 @@ from orthospca.components import single_threaded_blas
 from orthospca.datasets import make_planted_samples
 from orthospca.large import LargeProblem
 from orthospca.limits import Watch
-from orthospca.profiles import TILE_COLUMNS, TILE_ROWS
+from orthospca.profiles import TILE_ROWS
 from orthospca.search import Tolerance
-from orthospca.stages import solve_by_strong_bound
-from orthospca.wide import solve_wide
+from orthospca.tiles import TILE_COLUMNS
+from orthospca.wide import WideSolve
 
 #: Columns of the table `scale`; "products" are the bare matrix products of the tiles that were
 #: computed, "all products" those of the whole covariance, timed in the same run.
@@ -57,17 +57,17 @@ def _case(n: int, noise: float) -> Case:
             problem = LargeProblem(covariance, SPARSITY, GAP, None)
 
             def call() -> Result:
-                return solve_wide(
+                tolerance = Tolerance(0.0, GAP)
+                return WideSolve.of(
                     covariance,
                     SPARSITY,
                     COMPONENTS,
                     "branch-and-bound",
-                    solve_by_strong_bound,
-                    Tolerance(0.0, GAP),
+                    tolerance,
                     Watch(),
                     None,
                     problem,
-                )
+                ).run()
 
             result, seconds = timed(call)
             product = _product_seconds(covariance, problem)

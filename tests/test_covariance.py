@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from orthospca import DataCovariance, solve
+from orthospca import DataCovariance, block_diagonalize, solve
 from orthospca import large as large_module
 from orthospca.large import LargeProblem
 from orthospca.limits import Watch
-from orthospca.profiles import RowProfiles, merge_largest, potential
+from orthospca.profiles import RowProfiles, potential
 from orthospca.result import Status
 from orthospca.search import Tolerance
 from orthospca.stages import solve_by_strong_bound
-from orthospca.wide import solve_wide
+from orthospca.tiles import largest_above, merge_largest
+from orthospca.wide import WideSolve
 
 
 def samples(m: int = 40, n: int = 30, seed: int = 0) -> np.ndarray:
@@ -96,7 +97,7 @@ def test_constant_columns_have_no_variance() -> None:
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 1.0, 1e9])
 def test_graph_has_the_edges_of_the_matrix(threshold: float, monkeypatch) -> None:
     """Tests the tiled graph against the whole matrix, with tiles smaller than it."""
-    monkeypatch.setattr("orthospca.covariance.TILE", 7)
+    monkeypatch.setattr("orthospca.columns.TILE", 7)
     X = samples()
     expected = np.triu(np.abs(np.cov(X.T)) >= threshold, 1)
     graph = DataCovariance(X).graph(threshold).toarray()
@@ -108,7 +109,7 @@ def test_graph_has_the_edges_of_the_matrix(threshold: float, monkeypatch) -> Non
 def test_profiles_hold_the_largest_entries(single: bool, monkeypatch) -> None:
     """Tests the largest entries of each row, collected over many small tiles."""
     monkeypatch.setattr("orthospca.profiles.TILE_ROWS", 4)
-    monkeypatch.setattr("orthospca.profiles.TILE_COLUMNS", 5)
+    monkeypatch.setattr("orthospca.columns.TILE_COLUMNS", 5)
     X = samples(n=60)
     Q = DataCovariance(X)
     profiles = RowProfiles(Q, 6, single=single)
@@ -129,6 +130,18 @@ def test_profiles_hold_the_largest_entries(single: bool, monkeypatch) -> None:
     assert not profiles.known[1]
 
 
+@pytest.mark.parametrize("unit", [1e-30, 1e30])
+def test_profiles_hold_in_any_unit(unit: float) -> None:
+    """Tests that single precision is not used where its products would vanish or overflow."""
+    X = samples(n=60)
+    profiles = RowProfiles(DataCovariance(unit * X), 6, single=True)
+    assert profiles.ensure(np.arange(60))
+    whole = np.abs(np.cov(X.T))
+    np.fill_diagonal(whole, 0)
+    expected = np.sort(whole, axis=1)[:, -6:]
+    np.testing.assert_allclose(np.sort(profiles.values, axis=1) / unit**2, expected, rtol=1e-9)
+
+
 def test_merging_keeps_the_largest() -> None:
     """Tests the merging of tiles against a sort, with ties and negative marks."""
     rng = np.random.default_rng(0)
@@ -138,7 +151,8 @@ def test_merging_keeps_the_largest() -> None:
     for start in range(0, 200, 20):
         tile = rng.integers(0, 50, (5, 20)).astype(float)
         seen.append(tile)
-        merge_largest(values, indices, smallest, tile, np.arange(start, start + 20))
+        fresh, labels = largest_above(tile, np.arange(start, start + 20), smallest, 4)
+        merge_largest(values, indices, smallest, fresh, labels)
     whole = np.hstack(seen)
     np.testing.assert_array_equal(np.sort(values, axis=1), np.sort(whole, axis=1)[:, -4:])
     np.testing.assert_array_equal(np.take_along_axis(whole, indices, axis=1), values)
@@ -160,9 +174,7 @@ def test_wide_path_equals_the_matrix_path(seed: int, gap: float) -> None:
     X = samples(m=80, n=50, seed=seed)
     Q = DataCovariance(X)
     exact = solve(np.cov(X.T), 4, 4, gap=1e-9)
-    wide = solve_wide(
-        Q, 4, 4, "branch-and-bound", solve_by_strong_bound, Tolerance(0.0, gap), Watch(), None
-    )
+    wide = WideSolve.of(Q, 4, 4, "branch-and-bound", Tolerance(0.0, gap), Watch(), None).run()
     assert wide.status is Status.OPTIMAL
     assert (wide.gaps <= gap).all()
     assert np.abs(wide.components @ wide.components.T - np.eye(4)).max() <= 1e-12
@@ -198,11 +210,18 @@ def test_reduction_never_loses_a_better_support(seed: int, monkeypatch) -> None:
 
 
 def test_wide_refuses_what_needs_the_matrix(monkeypatch) -> None:
-    """Tests that enumeration, deflation and thresholds are refused in one sentence."""
+    """Tests that enumeration, deflation and blocks that do not fit are refused in one sentence."""
     monkeypatch.setattr("orthospca.wide.LARGEST_MATRIX", 10)
     Q = DataCovariance(samples())
-    for options in ({"method": "enumeration"}, {"method": "deflation"}, {"threshold": 0.5}):
-        with pytest.raises(ValueError, match="30 features"):
+    other = block_diagonalize(np.eye(7), 0.5)
+    printed = block_diagonalize(Q, 0.5, inside="thresholded")
+    for options in (
+        {"method": "enumeration"},
+        {"method": "deflation"},
+        {"threshold": other},
+        {"threshold": printed},
+    ):
+        with pytest.raises(ValueError, match="30"):
             solve(Q, 3, **options)
     assert solve(Q, 3, gap=1e-2).status is Status.OPTIMAL
 
@@ -217,18 +236,11 @@ def test_time_limit_on_wide_data(monkeypatch) -> None:
     assert result.status in (Status.TIME_LIMIT, Status.OPTIMAL)
 
 
-def test_dask_and_memory_map_give_the_same_components(tmp_path, monkeypatch) -> None:
-    """Tests that a Dask array and a memory map give what the array in memory gives."""
+def test_memory_map_gives_the_same_components(tmp_path, monkeypatch) -> None:
+    """Tests that a memory map gives what the array in memory gives."""
     monkeypatch.setattr("orthospca.wide.LARGEST_MATRIX", 10)
     X = samples(m=60, n=120)
     np.save(tmp_path / "x.npy", X)
-    inputs = [X, np.load(tmp_path / "x.npy", mmap_mode="r")]
-    try:
-        import dask.array as da
-
-        inputs.append(da.from_array(X, chunks=(20, 50)))
-    except ImportError:
-        pass
-    results = [solve(DataCovariance(data), 4, 3, gap=1e-3) for data in inputs]
-    for other in results[1:]:
-        assert other.components.tobytes() == results[0].components.tobytes()
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    results = [solve(DataCovariance(data), 4, 3, gap=1e-3) for data in (X, mapped)]
+    assert results[0].components.tobytes() == results[1].components.tobytes()

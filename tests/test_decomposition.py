@@ -534,7 +534,7 @@ def test_dask_cluster_loses_a_worker() -> None:
     serial = as_bytes(solve(Q, 6, 3))
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
     with (
-        distributed.LocalCluster(dashboard_address=None, **options) as cluster,
+        distributed.LocalCluster(dashboard_address=":0", **options) as cluster,
         distributed.Client(cluster) as client,
         joblib.parallel_config(backend="dask"),
     ):

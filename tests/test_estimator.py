@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from orthospca import OrthogonalSparsePCA, Status, datasets, solve
+from orthospca import OrthogonalSparsePCA, Status, datasets, moments, solve
 from orthospca import estimator as module
 
 CONTAINERS = [sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.coo_array]
@@ -411,7 +411,7 @@ def test_integers_and_lists():
 def test_blocks_of_rows(wine, monkeypatch):
     """Tests that the covariance does not depend on how many rows are centred at a time."""
     expected = OrthogonalSparsePCA(2, 3).fit(wine)
-    monkeypatch.setattr(module, "BLOCK_ENTRIES", 100)
+    monkeypatch.setattr(moments, "BLOCK_ENTRIES", 100)
     fitted = OrthogonalSparsePCA(2, 3).fit(wine)
     np.testing.assert_allclose(fitted.explained_variance_, expected.explained_variance_)
     assert fitted.score(wine) == pytest.approx(expected.score(wine))

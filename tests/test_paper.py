@@ -8,6 +8,7 @@ import io
 import itertools
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ from orthospca import datasets
 from orthospca.cli import app
 from orthospca.paper import _experiments, _plain, _run
 from orthospca.paper._experiments import deflation_run, load_covcolon, orthogonal_run
+from orthospca.paper._splits import percent, split
+from orthospca.paper._words import findings
 
 AGREEMENT = 1e-9
 TINY = _run.Plan(
@@ -27,9 +30,11 @@ TINY = _run.Plan(
     repeats=1,
     budget=0.0,
     sample=20,
+    thresholds=(60.0, 70.0),
     orders=(9,),
     growth_sparsity=3,
     growth_count=2,
+    growth_threshold=60.0,
 )
 
 
@@ -117,6 +122,10 @@ def test_extrapolation(small_matrix, monkeypatch):
     run = orthogonal_run(small_matrix, 3, 2, "enumeration")
     timed = _plain.time_plain(small_matrix, 3, run.components, 2, sample=7)
     assert timed.extrapolated and timed.seconds == pytest.approx(2 * 84 / 7)
+    durations = iter((5.0, 1.0, 3.0, 2.0, 9.0, 4.0))
+    monkeypatch.setattr(_plain, "_time_loop", lambda *arguments: next(durations))
+    timed = _plain.time_plain(small_matrix, 3, run.components, 2, sample=7, repeats=3)
+    assert timed.seconds == pytest.approx((1.0 + 2.0) * 84 / 7)
 
 
 def test_all_experiments(small_matrix, tmp_path, capsys):
@@ -132,12 +141,85 @@ def test_all_experiments(small_matrix, tmp_path, capsys):
     assert {row["r"] for row in rows if row["panel"] == "h"} == {"2"}
     with open(tmp_path / "out" / "speed.csv", encoding="utf-8", newline="") as file:
         speeds = list(csv.DictReader(file))
-    assert len(speeds) == 3 * 3 + 2
+    on_the_matrix = [row for row in speeds if float(row["threshold"]) == 0.0]
+    assert len(on_the_matrix) == 3 * 3 + 2
+    assert len(speeds) - len(on_the_matrix) == 3 * len(found.splits) + 4 and found.splits
+    for row in speeds:
+        assert int(row["largest_block"]) < 9 or float(row["threshold"]) == 0.0
+    with open(tmp_path / "out" / "decomposition.csv", encoding="utf-8", newline="") as file:
+        decomposed = list(csv.DictReader(file))
+    assert len(decomposed) == sum(made.original.n_components for made in found.splits)
     printed = capsys.readouterr().out
     assert "(a–c)" in printed and "(j–l)" in printed and "times faster" in printed
+    assert "has the same variances as solved as a whole" in printed
     pytest.importorskip("matplotlib")
     for name in ("panels.png", "speed.png"):
         assert (tmp_path / "out" / name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("threshold", [150.0, 200.0])
+@pytest.mark.parametrize("p", [3, 5])
+def test_decomposition(p, threshold, data_folder):
+    """Tests Theorem 1 on the genes: the blocks have the components of the block-diagonal matrix."""
+    Q, _ = load_covcolon()
+    made = split(Q, p, 20, threshold, ("enumeration",), 1, 0.0, 5)
+    assert made.sizes == {150.0: (16, 1, 1, 1, 1), 200.0: (7, *[1] * 13)}[threshold]
+    (whole,) = made.whole
+    assert [c.method for c in made.blocks] == ["blocks-enumeration", "blocks-branch-and-bound"]
+    for c in made.blocks:
+        np.testing.assert_allclose(c.run.variances, whole.run.variances, rtol=AGREEMENT)
+        cosines = np.abs(np.einsum("ij,ij->i", c.run.components, whole.run.components))
+        np.testing.assert_allclose(cosines, 1.0, rtol=1e-9)
+        assert c.run.exhausted == whole.run.exhausted
+        assert c.plain is whole.plain
+    assert made.difference <= AGREEMENT * Q.trace()
+
+
+def test_certificate_of_the_original_matrix(data_folder, optima):
+    """Tests that the bounds of a decomposition hold in the original matrix."""
+    Q, _ = load_covcolon()
+    made = split(Q, 5, 20, 150.0, ("enumeration",), 1, 0.0, 5)
+    original = made.original
+    (best, _), *_ = optima["covcolon20_gs_p5"]
+    assert original.variances[0] == pytest.approx(best) and original.gaps[0] < 1e-6
+    assert made.certified() == 3 and original.gaps.max() > 1.0
+    # The gap of the fourth is a loss: after the same three, much more is possible.
+    without = orthogonal_run(Q, 5, 4, "enumeration")
+    cosines = np.einsum("ij,ij->i", without.components[:3], original.components[:3])
+    np.testing.assert_allclose(np.abs(cosines), 1.0, rtol=1e-9)
+    assert original.variances[3] == pytest.approx(101.43, abs=0.01)
+    assert without.variances[3] == pytest.approx(273.04, abs=0.01)
+    for k, stage in enumerate(original.stages):
+        x = stage.vector
+        assert x @ Q @ x == pytest.approx(stage.variance)
+        supports = itertools.combinations(range(20), 5)
+        if k in (1, 4):
+            optimum = max(_plain.best_on(Q, original.components[:k], s) for s in supports)
+            assert stage.variance <= optimum * (1 + 1e-9) <= stage.upper_bound * (1 + 2e-9)
+
+
+def test_nothing_to_split(small_matrix):
+    """Tests that a threshold that leaves one block is left out, in words and pictures too."""
+    assert split(small_matrix, 2, 2, 0.0, ("enumeration",), 1, 0.0, 5) is None
+    found = _run.measure(small_matrix, replace(TINY, thresholds=(0.0,), growth_threshold=0.0))
+    assert found.splits == [] and found.growth_splits == []
+    assert not any("Decomposition" in text for text in findings(found))
+    pytest.importorskip("matplotlib")
+    from orthospca.paper._figure import draw_speed
+
+    assert len(draw_speed(found).axes) == 4
+
+
+def test_speed_pictures(small_matrix):
+    """Tests that the block-diagonal matrix has a row of its own, with all methods in the legend."""
+    pytest.importorskip("matplotlib")
+    from orthospca.paper._figure import draw_speed
+
+    figure = draw_speed(_run.measure(small_matrix, TINY))
+    assert len(figure.axes) == 8 and "blocks" in figure.axes[4].get_title()
+    (legend,) = figure.legends
+    assert "decomposition, enumeration in blocks" in [text.get_text() for text in legend.texts]
+    assert [percent(gap) for gap in (0.0, 0.0123, 1.7)] == ["<1e-9 %", "1.2 %", "170 %"]
 
 
 def test_twelve_panels(small_matrix):

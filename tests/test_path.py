@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from brute_force import sequence, stage_optimum
 
-from orthospca import Status, datasets, solve, sparsity_path
+from orthospca import DataCovariance, Status, datasets, large, solve, sparsity_path, wide
 from orthospca import path as module
-from orthospca.path import averaging_bound, parse_sparsities
+from orthospca.links import averaging_bound
+from orthospca.path import parse_sparsities
 
 
 def random_matrix(seed: int, n: int = 7) -> np.ndarray:
@@ -349,3 +350,29 @@ def test_bad_arguments(arguments, message):
     """Tests that bad arguments are named."""
     with pytest.raises(ValueError, match=message):
         sparsity_path(hard(), **{"sparsities": [2, 3], **arguments})
+
+
+def test_data_instead_of_a_matrix():
+    """Tests that a path of data is that of their covariance, formed or not."""
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(datasets.make_planted_samples(90, 40).data).add_prefix("gene")
+    of_data = sparsity_path(DataCovariance(X), [2, 5], n_components=2)
+    of_matrix = sparsity_path(np.cov(X.T), [2, 5], n_components=2)
+    np.testing.assert_allclose(of_data.variances, of_matrix.variances, rtol=1e-9)
+    assert of_data.results[0].feature_names[3] == "gene3"
+    assert of_data.status is Status.OPTIMAL
+
+
+def test_wide_data(monkeypatch):
+    """Tests that each sparsity of wide data has what ``solve`` finds, with valid bounds."""
+    for place in (large, wide):
+        monkeypatch.setattr(place, "LARGEST_MATRIX", 60)
+    X = datasets.make_planted_samples(200, 40, strengths=(9.0, 2.0)).data
+    path = sparsity_path(DataCovariance(X), [2, 6, 10], gap=1e-3)
+    Q = np.cov(X.T)
+    for p, result in zip(path.sparsities, path.results, strict=True):
+        best = solve(Q, p, gap=1e-9).variances[0]
+        x = result.components[0]
+        assert x @ Q @ x == pytest.approx(result.variances[0])
+        assert result.variances[0] <= best * (1 + 1e-9) <= result.upper_bounds[0] * (1 + 2e-9)
+    assert (np.diff(path.upper_bounds[:, 0]) >= 0).all()

@@ -97,9 +97,9 @@ def test_fields() -> None:
 
 
 def test_statuses() -> None:
-    """Tests that the statuses are those of the contract, and the one of open thresholds."""
+    """Tests that the statuses are those of the contract, and three that say why a gap is left."""
     names = {"OPTIMAL", "TIME_LIMIT", "NODE_LIMIT", "INTERRUPTED", "EXHAUSTED"}
-    assert {status.name for status in Status} == names | {"THRESHOLD"}
+    assert {status.name for status in Status} == names | {"THRESHOLD", "FEATURE_LIMIT", "PRECISION"}
 
 
 def test_stages_are_components(result: Result) -> None:

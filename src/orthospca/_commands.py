@@ -18,8 +18,15 @@ from orthospca._output import command, make_folder, say, show, write_path, write
 from orthospca._typing import Array
 from orthospca.blocks import block_diagonalize
 from orthospca.components import solve
+from orthospca.covariance import DataCovariance
 from orthospca.enumeration import refuse_if_too_many
-from orthospca.problem import Problem, validate_integer, validate_nonnegative
+from orthospca.large import LARGEST_MATRIX
+from orthospca.problem import (
+    validate_covariance,
+    validate_integer,
+    validate_nonnegative,
+    validate_sparsity,
+)
 from orthospca.report import Section, write_report
 from orthospca.result import Result, Status
 from orthospca.tables import Table, read_table
@@ -39,13 +46,15 @@ class Source:
     header: bool | None = None
     key: str | None = None
 
-    def read(self) -> tuple[Table, Array]:
-        """The table, and the matrix to solve."""
+    def read(self, settings: dict[str, Any]) -> tuple[Table, Array | DataCovariance]:
+        """The table, and the matrix to solve; defined by the data if they are wide."""
         if self.correlation and self.precomputed:
             raise InputError("--correlation and --precomputed exclude each other")
         table = read_table(self.path, header=self.header, label=self.label, key=self.key)
         if self.precomputed:
             return table, table.square()
+        if len(table.columns) > LARGEST_MATRIX and not _needs_matrix(settings):
+            return table, table.data_covariance(self.correlation)
         return table, table.correlation() if self.correlation else table.covariance()
 
     @property
@@ -64,7 +73,11 @@ class Source:
 
     def checksum(self) -> tuple[str, str]:
         """The name of the file and the SHA-256 of its content."""
-        return self.path.name, hashlib.sha256(self.path.read_bytes()).hexdigest()
+        digest = hashlib.sha256()
+        with open(self.path, "rb") as file:
+            while piece := file.read(2**20):
+                digest.update(piece)
+        return self.path.name, digest.hexdigest()
 
     def folder(self, output: Path | None, as_json: bool) -> Path | None:
         """Where to write, made if need be; None to write nothing."""
@@ -103,7 +116,7 @@ def run_fit(
 ) -> bool:
     """Solve; whether everything is certified within the tolerance."""
     limits = _sparsity(sparsity)
-    table, Q = source.read()
+    table, Q = source.read(settings)
     check_arguments(Q, limits, settings)
     folder = source.folder(output, as_json)
     say(source.describe(table))
@@ -132,9 +145,9 @@ def run_path(
     """Solve for several sparsities; whether everything is certified within the tolerance."""
     from orthospca.path import parse_sparsities, sparsity_path
 
-    table, Q = source.read()
+    table, Q = source.read(settings)
     with about_the_input():
-        limits = parse_sparsities(sparsities, len(Q))
+        limits = parse_sparsities(sparsities, Q.shape[0])
     check_arguments(Q, max(limits), settings)
     folder = source.folder(output, as_json)
     say(source.describe(table))
@@ -192,13 +205,21 @@ def about_the_input() -> Iterator[None]:
         raise InputError(str(error)) from error
 
 
-def check_arguments(Q: Array, sparsity: int | list[int], settings: dict[str, Any]) -> None:
+def check_arguments(
+    Q: Array | DataCovariance, sparsity: int | list[int], settings: dict[str, Any]
+) -> None:
     """Check what ``solve`` will check, before it runs, by the same functions.
 
     What it raises afterwards is then not about the input, and must not be reported as if it were.
     """
     with about_the_input():
-        problem = Problem.validate(Q, sparsity, settings["n_components"])
+        n = Q.shape[0]
+        if not isinstance(Q, DataCovariance):
+            validate_covariance(Q)
+        count = validate_integer(
+            "n_components", settings["n_components"], 1, n, "the number of features"
+        )
+        limits = validate_sparsity(sparsity, count, n)
         for name in ("gap", "eps", "threshold", "time_limit"):
             if settings[name] not in (None, "auto"):
                 validate_nonnegative(name, settings[name])
@@ -210,12 +231,18 @@ def check_arguments(Q: Array, sparsity: int | list[int], settings: dict[str, Any
         if settings["n_jobs"] == 0:
             raise InputError("n_jobs must not be 0, got 0")
         if method == "enumeration":
-            largest = len(Q) if threshold == "auto" else block_diagonalize(Q, threshold).largest
-            for limit in problem.sparsity:
+            largest = n if threshold == "auto" else block_diagonalize(Q, threshold).largest
+            for limit in limits:
                 refuse_if_too_many(largest, min(limit, largest))
 
 
-def _solve(Q: Array, names: tuple[str, ...], settings: dict[str, Any]) -> Result:
+def _needs_matrix(settings: dict[str, Any]) -> bool:
+    """Whether the matrix has to be formed, however many variables there are."""
+    methods = ("branch-and-bound", "eigenvalue")
+    return settings["method"] not in methods
+
+
+def _solve(Q: Array | DataCovariance, names: tuple[str, ...], settings: dict[str, Any]) -> Result:
     """The one place where the command line calls the solver."""
     progress = _display.ProgressDisplay(Console(stderr=True), settings["n_components"])
     with progress:

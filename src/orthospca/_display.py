@@ -145,6 +145,9 @@ def closing_sentence(result: Result) -> str:
         Status.TIME_LIMIT: "stopped by the time limit; the gaps above are what is left to prove",
         Status.NODE_LIMIT: "stopped by the node limit; the gaps above are what is left to prove",
         Status.THRESHOLD: "blocks solved; the gaps above are what the threshold leaves open",
+        Status.FEATURE_LIMIT: "more variables could matter than fit into a matrix; the gaps above "
+        "are what is left to prove",
+        Status.PRECISION: "everything was searched; the gaps above are what rounding leaves open",
         Status.INTERRUPTED: "interrupted; the gaps above are what is left to prove",
     }[result.status]
     return f"{found}; {meaning} ({result.runtime:.2f} s)."

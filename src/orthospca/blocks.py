@@ -11,6 +11,7 @@ See ``docs/theory/decomposition.md``.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from orthospca._typing import Array, BoolArray, IntArray
+from orthospca.covariance import DataCovariance
 from orthospca.problem import validate_covariance, validate_nonnegative
 
 INSIDE = ("kept", "thresholded")
@@ -75,6 +77,13 @@ class Blocks:
             part[np.abs(part) < self.threshold] = 0.0
         return part
 
+    def diagonal(self, variances: Array, block: int) -> Array:
+        """Return the diagonal of A_i, given that of Q."""
+        part = np.array(variances[self.blocks[block]], dtype=float)
+        if self.inside == "thresholded":
+            part[np.abs(part) < self.threshold] = 0.0
+        return part
+
     def matrix(self, Q: Array) -> Array:
         """Return A in the order of Q; rows and columns ``permutation`` show its blocks."""
         A = np.zeros(np.shape(Q))
@@ -100,8 +109,9 @@ def block_diagonalize(Q: Any, threshold: float, *, inside: str = "kept") -> Bloc
 
     Parameters
     ----------
-    Q : array-like of shape (n, n)
-        Symmetric.
+    Q : array-like of shape (n, n), or DataCovariance
+        Symmetric.  Of a covariance given by data the graph is found tile by tile, and Q is not
+        formed.
     threshold : float
         The δ, at least 0.  With 0 the split is along exact zeros, and loses nothing.
     inside : {"kept", "thresholded"}
@@ -121,16 +131,39 @@ def block_diagonalize(Q: Any, threshold: float, *, inside: str = "kept") -> Bloc
     >>> blocks.cross
     0.2
     """
-    matrix = validate_covariance(Q)
     delta = validate_nonnegative("threshold", threshold)
     if inside not in INSIDE:
         raise ValueError(f"inside must be one of {', '.join(map(repr, INSIDE))}, got {inside!r}")
-    return blocks_of(matrix, delta, inside)
+    if isinstance(Q, DataCovariance):
+        if delta > 0:
+            return blocks_of_data(Q, delta, inside)
+        # Along exact zeros every entry counts, and all of them may be edges.
+        Q = Q.submatrix(np.arange(Q.n_features))
+    return blocks_of(validate_covariance(Q), delta, inside)
 
 
 def blocks_of(matrix: Array, threshold: float, inside: str = "kept") -> Blocks:
     """As :func:`block_diagonalize`, of a validated matrix."""
-    return _as_blocks(matrix, _components(matrix, threshold), threshold, inside)
+    labels = numbered(_components(matrix, threshold))
+    return as_blocks(labels, threshold, inside, _largest_cross(matrix, labels))
+
+
+def blocks_of_data(covariance: DataCovariance, threshold: float, inside: str = "kept") -> Blocks:
+    """As :func:`block_diagonalize` with a positive threshold, of a covariance that is not formed.
+
+    ``cross`` is then a bound: the threshold, or what the variances allow if that is less, and the
+    rounding of an entry.
+    """
+    n = covariance.n_features
+    roots = np.sort(np.sqrt(covariance.diagonal))[::-1]
+    largest = float(roots[0] * roots[min(1, n - 1)])
+    graph = covariance.graph(threshold)
+    labels = numbered(connected_components(graph, directed=False)[1])
+    cross = 0.0
+    if labels.any():
+        rounding = 2 * covariance.relative_radius * largest
+        cross = min(threshold, largest) * (1 + 4 * math.ulp(1.0)) + rounding
+    return as_blocks(labels, threshold, inside, cross)
 
 
 def is_connected_at_sight(matrix: Array, threshold: float = 0.0) -> bool:
@@ -157,16 +190,20 @@ def _components(matrix: Array, threshold: float) -> IntArray:
     return connected_components(graph, directed=False)[1].astype(np.intp)
 
 
-def _as_blocks(matrix: Array, labels: IntArray, threshold: float, inside: str) -> Blocks:
-    # Numbered by their smallest index, whatever the order in which they were found.
+def numbered(labels: IntArray) -> IntArray:
+    """Number blocks by their smallest index, whatever the order in which they were found."""
     _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
-    labels = np.argsort(np.argsort(first))[labels].astype(np.intp)
+    return np.argsort(np.argsort(first))[labels].astype(np.intp)
+
+
+def as_blocks(labels: IntArray, threshold: float, inside: str, cross: float) -> Blocks:
+    """Return the blocks that belong to numbered labels."""
     permutation = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels))[:-1]
     blocks = tuple(np.split(permutation, ends))
     for array in (labels, permutation, *blocks):
         array.flags.writeable = False
-    return Blocks(labels, blocks, permutation, threshold, inside, _largest_cross(matrix, labels))
+    return Blocks(labels, blocks, permutation, threshold, inside, cross)
 
 
 def _largest_cross(matrix: Array, labels: IntArray) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -11,21 +13,40 @@ from orthospca.bounds import eigenvalue_bound, frobenius_bound, gershgorin_bound
 from orthospca.posterior import LARGE
 from orthospca.problem import Subproblem
 from orthospca.result import Status
-from orthospca.search import Outcome
+from orthospca.search import Outcome, Tolerance
 from orthospca.support import Candidate
+from orthospca.tasks import LargeTask, Task
 
 
 class BlockState:
-    """One block: its own components so far, and its next candidate or a bound on it."""
+    """One block: its own components so far, and its next candidate or a bound on it.
 
-    def __init__(self, matrix: Array, indices: IntArray) -> None:
-        self.matrix = matrix
+    Parameters
+    ----------
+    indices : integer array
+    form : callable
+        Forms the block's matrix; it is not called before the matrix is needed.
+    diagonal : array
+        Of that matrix.
+    """
+
+    #: Whether a solve can be sent elsewhere.
+    is_portable = True
+
+    def __init__(self, indices: IntArray, form: Callable[[], Array], diagonal: Array) -> None:
         self.indices = indices
+        self.diagonal = diagonal
+        self._form = form
         self.size = 0
         self.previous = np.zeros((len(indices), 0))
         self.outcome: Outcome | None = None
         self.bound = -math.inf
         self._tightened = False
+
+    @cached_property
+    def matrix(self) -> Array:
+        """The block's matrix."""
+        return self._form()
 
     @property
     def upper(self) -> float:
@@ -48,18 +69,32 @@ class BlockState:
         order = len(self.indices)
         size = min(sparsity, order)
         if size != self.size:
-            if size > self.size:
-                self.bound = gershgorin_bound(self.matrix, size)
-            else:
-                self.bound = self.upper
+            self.bound = self.first_bound(size) if size > self.size else self.upper
             self.size, self.outcome, self._tightened = size, None, False
         if self.outcome is not None:
             return
         if self.previous.shape[1] >= order:
             self.outcome = Outcome(None, -math.inf, Status.EXHAUSTED, 0)
         elif order == 1:
-            value = float(self.matrix[0, 0])
+            value = float(self.diagonal[0])
             self.outcome = Outcome(Candidate(value, np.ones(1)), value, Status.OPTIMAL, 0)
+
+    def first_bound(self, size: int) -> float:
+        """Return a proved bound on the block without its components so far."""
+        return gershgorin_bound(self.matrix, size)
+
+    def task(
+        self,
+        method: str,
+        tolerance: Tolerance,
+        seconds: float,
+        node_limit: float,
+        n_jobs: int | None,
+    ) -> Task | LargeTask:
+        """Return the solve of the block's stage."""
+        return Task(
+            self.matrix, self.size, self.previous, method, tolerance, seconds, node_limit, n_jobs
+        )
 
     def tighten(self) -> float:
         """Lower the bound by what costs less than a solve, and return it."""

@@ -14,6 +14,7 @@ from orthospca.blocks import Blocks
 from orthospca.decomposition import Pool
 from orthospca.enumeration import refuse_if_too_many
 from orthospca.limits import Callback, Watch
+from orthospca.partitioned import PartitionedMatrix
 from orthospca.problem import (
     Problem,
     Subproblem,
@@ -25,7 +26,7 @@ from orthospca.search import Outcome, Tolerance
 from orthospca.sequence import overall_status, run_stages
 from orthospca.stages import STAGE_SOLVERS
 from orthospca.thresholds import Plan, plan_blocks, validate_threshold
-from orthospca.wide import is_wide, refuse_for_wide, solve_wide
+from orthospca.wide import WideSolve, is_wide, refuse_for_wide
 
 METHODS = ("branch-and-bound", "enumeration", "eigenvalue", "deflation")
 
@@ -130,8 +131,8 @@ def solve(
     watch = Watch(time_limit, node_limit, callback)
     with watch.listening(), single_threaded_blas():
         if wide:
-            solver = STAGE_SOLVERS[method]
-            return solve_wide(Q, sparsity, n_components, method, solver, tolerance, watch, n_jobs)
+            wide_solve = WideSolve.of(Q, sparsity, n_components, method, tolerance, watch, n_jobs)
+            return wide_solve.run(threshold)
         if method == "deflation":
             return _solve_by_deflation(problem, tolerance, watch, n_jobs)
         plan = plan_blocks(problem, threshold, tolerance)
@@ -154,7 +155,8 @@ def _solve_by_blocks(
     n_jobs: int | None,
 ) -> Result:
     assert plan.blocks is not None
-    pool = Pool(problem, plan.blocks, method, tolerance, plan.tolerance, watch, n_jobs)
+    partitioned = PartitionedMatrix(problem, plan.blocks)
+    pool = Pool(partitioned, method, tolerance, plan.tolerance, watch, n_jobs)
     merged = pool.run()
     result = _result(problem, method, merged.components, merged.exhausted, watch)
     return replace(result, guarantee=merged.guarantee, note=plan.note)

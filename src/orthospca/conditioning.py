@@ -46,6 +46,8 @@ PENALTIES = (0.0, 10.0, 1e3, 1e5)
 TILE = 2**17
 #: Rows whose costs are worked out first where there are more than fit into a tile.
 FIRST_ROWS = 64
+#: With at most so many free indices for each place that is left, all of them together are tried.
+FULL_SHARE = 4
 #: Indices below which a step costs the same, whatever their number.
 SMALLEST_STEP = 100
 #: Steps are not counted against the budget before so many of them, as a share of it.
@@ -260,6 +262,8 @@ class Frame:
         """
         # Roots, products and sums err by a few units each; below this they still prove λmax < 1.
         threshold = room / max(room - 1, 1) * (1 - 8 * (room * room + 16) * rigor.UNIT)
+        if len(free) <= FULL_SHARE * room and self._is_definite(half, diagonal, free):
+            return free[:0], -1
         roots = np.zeros(len(diagonal))
         while len(free) > 1 and room > 1:
             roots[:] = 0.0
@@ -273,6 +277,15 @@ class Frame:
                 # Little has changed: another round would not find more.
                 return free, int(free[np.argmax(costs[stays])])
         return free[:0], -1
+
+    def _is_definite(self, half: Array, diagonal: Array, free: IntArray) -> bool:
+        """Whether the complement on all free places together is proved positive definite."""
+        matrix: Array = -self.matrix[np.ix_(free, free)]
+        if len(half):
+            part = half[:, free]
+            matrix -= part.T @ part
+        matrix[np.diag_indices(len(free))] = diagonal[free]
+        return rigor.proves_positive_definite(matrix)
 
     def _costs(
         self, half: Array, roots: Array, free: IntArray, room: int, threshold: float

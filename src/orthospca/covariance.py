@@ -2,14 +2,13 @@
 
 With ``B = (X - mean) / (scale·√(m - ddof))`` the covariance is ``Q = BᵀB``.  Its diagonal, single
 rows, submatrices and tiles are products of a few columns of B, which are read on demand: from an
-array in memory, a memory-mapped file, a sparse matrix, a Dask array, or anything else with a
-``shape`` that can be sliced by columns.
+array in memory, a memory-mapped file, a sparse matrix, or anything else with a ``shape`` that can
+be sliced by columns.  Of a Dask array the products are computed where its chunks are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -17,15 +16,12 @@ import numpy as np
 from scipy import sparse
 
 from orthospca import rigor
+from orthospca._dask import is_distributed
 from orthospca._typing import Array, IntArray
+from orthospca.cluster import ClusterColumns
+from orthospca.columns import Columns, LocalColumns
 from orthospca.problem import names_of
-
-#: Columns read together when the data are scanned.
-CHUNK = 4096
-#: Rows and columns of a tile of the thresholded graph.
-TILE = 2048
-#: Prepared columns (centred, scaled) are kept in memory up to this many bytes.
-LARGEST_COPY = 2**30
+from orthospca.tiles import Lists
 
 
 class DataCovariance:
@@ -34,8 +30,9 @@ class DataCovariance:
     Parameters
     ----------
     data : array-like of shape (m, n)
-        Samples in rows: ndarray, memory map, scipy sparse matrix, Dask array, or any object with
-        ``shape`` that can be sliced as ``data[:, a:b]``.
+        Samples in rows: ndarray, memory map, scipy sparse matrix, or any object with ``shape`` that
+        can be sliced as ``data[:, a:b]``.  A Dask array, chunked along one axis or both, stays
+        where it is: products with all of its columns are computed by Dask's scheduler.
     correlation : bool
         Divide each column by its standard deviation; constant columns stay zero.
     ddof : int
@@ -55,119 +52,78 @@ class DataCovariance:
 
     def __init__(self, data: Any, *, correlation: bool = False, ddof: int = 1) -> None:
         self.feature_names = names_of(data)
-        self._data = _sliceable(data)
-        self.n_samples, self.n_features = (int(size) for size in self._data.shape)
+        self.source = _source(data)
+        self.n_samples, self.n_features = self.source.shape
         if self.n_features == 0 or self.n_samples <= ddof:
             raise ValueError(
                 f"data must have at least one column and more than {ddof} rows, "
                 f"got shape {(self.n_samples, self.n_features)}"
             )
-        self._divisor = math.sqrt(self.n_samples - ddof)
-        self._measure(correlation)
-        self._prepared: Array | None = None
-        if self.n_samples * self.n_features * 8 <= LARGEST_COPY and not sparse.issparse(self._data):
-            self._prepared = np.concatenate([B for _, B in self._scan()], axis=1)
+        divisor = math.sqrt(self.n_samples - ddof)
+        found = self.source.moments()
+        deviation = np.sqrt(found.squares) / divisor
+        constant = deviation <= 1e-12 * np.abs(found.mean)
+        self.mean = found.mean
+        self.scale = np.where(constant, math.inf, deviation if correlation else 1.0)
+        self.source.prepare(self.mean, self.scale * divisor)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Order of the covariance matrix."""
         return self.n_features, self.n_features
 
-    def columns(self, indices: IntArray | slice) -> Array:
+    def columns(self, indices: IntArray) -> Array:
         """Return columns of B, shape (m, len(indices))."""
-        if self._prepared is not None:
-            return self._prepared[:, indices]
-        return self._prepare(_take(self._data, indices), indices)
+        return self.source.take(indices)
 
     def cross(self, rows: IntArray, columns: IntArray) -> Array:
         """Return ``Q[rows][:, columns]``."""
-        return self.columns(rows).T @ self.columns(columns)
+        return self.source.cross(rows, columns)
 
     def submatrix(self, indices: IntArray) -> Array:
         """Return ``Q[indices][:, indices]``, exactly symmetric."""
-        B = self.columns(indices)
-        product = B.T @ B
+        product = self.source.cross(indices, indices)
         return 0.5 * (product + product.T)
 
-    def image(self, vectors: Array) -> Array:
-        """Return ``B @ vectors`` for sparse columns of length n (dense storage), shape (m, k)."""
-        used = np.flatnonzero(np.abs(vectors).max(axis=1, initial=0.0) > 0)
-        return self.columns(used) @ vectors[used]
+    def times(self, samples: Array) -> Array:
+        """Return ``Bᵀ @ samples`` for a few vectors of length m, shape (n, k)."""
+        return self.source.times(samples)
 
-    def chunks(self) -> Iterator[slice]:
-        """Column ranges that are read together."""
-        for start in range(0, self.n_features, CHUNK):
-            yield slice(start, min(start + CHUNK, self.n_features))
+    def strongest(self, samples: Array, count: int) -> Lists:
+        """Return the ``count`` largest ``|Bᵀ @ samples|`` of each vector, and their features."""
+        return self.source.strongest(samples, count)
 
     @cached_property
     def diagonal(self) -> Array:
         """The variances."""
-        return np.concatenate([np.einsum("ij,ij->j", B, B) for _, B in self._scan()])
+        return self.source.diagonal()
 
     def graph(self, threshold: float) -> sparse.csr_matrix:
-        """Return the pairs with ``|Q_ij| ≥ threshold`` as a sparse matrix, found tile by tile.
+        """Return the pairs with ``|Q_ij| ≥ threshold``, i < j, as a sparse matrix.
 
-        Columns are taken by falling variance, so that ``|Q_ij| ≤ √(Q_ii Q_jj)`` skips the rest of a
-        row of tiles as soon as one is ruled out.  Memory: the tile and the edges.
+        They are found tile by tile; tiles that ``|Q_ij| ≤ √(Q_ii Q_jj)`` rules out are skipped.
+        Memory: the tile and the edges.
         """
         n = self.n_features
-        order = np.argsort(-self.diagonal, kind="stable")
-        roots = np.sqrt(self.diagonal[order]) * (1 + self.relative_radius)
-        rows, columns, values = [], [], []
-        for a in range(0, n, TILE):
-            left = self.columns(order[a : a + TILE]).T
-            for b in range(a, n, TILE):
-                if roots[a] * roots[b] < threshold:
-                    break
-                tile = left @ self.columns(order[b : b + TILE])
-                i, j = np.nonzero((np.abs(tile) >= threshold) & (tile != 0))
-                upper = a + i < b + j
-                i, j = i[upper], j[upper]
-                rows.append(order[a + i])
-                columns.append(order[b + j])
-                values.append(tile[i, j])
-        entries = np.concatenate([np.zeros(0), *values])
-        at = [np.concatenate([np.zeros(0, dtype=np.intp), *part]) for part in (rows, columns)]
-        return sparse.csr_matrix((entries, (at[0], at[1])), shape=(n, n))
+        roots = np.sqrt(self.diagonal) * (1 + self.relative_radius)
+        none = np.zeros(0, dtype=np.intp)
+        found = [(none, none, np.zeros(0)), *self.source.edges(threshold, roots)]
+        i, j, values = (np.concatenate(part) for part in zip(*found, strict=True))
+        return sparse.csr_matrix((values, (np.minimum(i, j), np.maximum(i, j))), shape=(n, n))
 
     @cached_property
     def relative_radius(self) -> float:
-        """Rounding error of a computed ``Q_ij``, relative to ``√(Q_ii Q_jj)``."""
+        """Rounding error of a computed ``Q_ij``, relative to ``√(Q_ii Q_jj)``.
+
+        In whatever order the m products are added, partial sums over chunks included, it is at
+        most ``m·u / (1 - m·u)``; the rest is for the computed diagonal.
+        """
         return 4 * (self.n_samples + 8) * rigor.UNIT
 
-    def _scan(self) -> Iterator[tuple[slice, Array]]:
-        for part in self.chunks():
-            yield part, self.columns(part) if hasattr(self, "_prepared") else self._read(part)
 
-    def _read(self, part: slice) -> Array:
-        return self._prepare(_take(self._data, part), part)
-
-    def _measure(self, correlation: bool) -> None:
-        """Find the mean and the scale of each column, and refuse what is not finite."""
-        means, scales = [], []
-        for part in self.chunks():
-            values = _take(self._data, part)
-            if not np.isfinite(values).all():
-                i, j = np.argwhere(~np.isfinite(values))[0]
-                raise ValueError(
-                    f"data must be finite, got {values[i, j]} at row {i}, column {part.start + j}"
-                )
-            mean = values.mean(axis=0)
-            means.append(mean)
-            deviation = np.sqrt(np.square(values - mean).sum(axis=0)) / self._divisor
-            constant = deviation <= 1e-12 * np.abs(mean)
-            scales.append(np.where(constant, math.inf, deviation if correlation else 1.0))
-        self.mean = np.concatenate(means)
-        self.scale = np.concatenate(scales)
-
-    def _prepare(self, values: Array, indices: IntArray | slice) -> Array:
-        return (values - self.mean[indices]) / (self.scale[indices] * self._divisor)
-
-
-def _sliceable(data: Any) -> Any:
-    if sparse.issparse(data):
-        return sparse.csc_matrix(data)
-    if hasattr(data, "to_numpy"):
+def _source(data: Any) -> Columns:
+    """Return the columns of the data, where they are."""
+    if not sparse.issparse(data) and hasattr(data, "to_numpy"):
         data = data.to_numpy()
     if not hasattr(data, "shape"):
         data = np.asarray(data)
@@ -176,13 +132,4 @@ def _sliceable(data: Any) -> Any:
     kind = np.dtype(data.dtype).kind
     if kind not in "fiub":
         raise ValueError(f"data must be real numbers, got entries of type {data.dtype}")
-    return data
-
-
-def _take(data: Any, indices: IntArray | slice) -> Array:
-    part = data[:, indices]
-    if sparse.issparse(part):
-        part = part.toarray()
-    elif hasattr(part, "compute"):
-        part = part.compute()
-    return np.asarray(part, dtype=float)
+    return ClusterColumns(data) if is_distributed(data) else LocalColumns(data)

@@ -18,19 +18,20 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from orthospca._typing import Array
-from orthospca.blocks import Blocks
 from orthospca.bounds import rounded_up
 from orthospca.candidates import BlockState
 from orthospca.limits import Watch
-from orthospca.posterior import PosteriorBound
-from orthospca.problem import Problem, Subproblem
+from orthospca.partitioned import Partitioned
 from orthospca.result import Component, Progress, Status
 from orthospca.search import Tolerance
-from orthospca.tasks import Link, Task, solve_block
+from orthospca.support import Candidate
+from orthospca.tasks import BlockWatch, Link, solve_block
 
 #: Blocks solved in one round, at most; the first rounds of a stage are smaller (1, 2, 4), because
 #: what they find may spare the others.
 ROUND = 8
+#: How the solve of a block may end before its gap is closed.
+STOPPED = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.FEATURE_LIMIT, Status.PRECISION)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +58,7 @@ class Pool:
 
     Parameters
     ----------
-    problem : Problem
-    blocks : Blocks
+    problem : Partitioned
     method : str
     tolerance : Tolerance
         Of a stage of the original problem.
@@ -71,29 +71,22 @@ class Pool:
 
     def __init__(
         self,
-        problem: Problem,
-        blocks: Blocks,
+        problem: Partitioned,
         method: str,
         tolerance: Tolerance,
         block_tolerance: Tolerance,
         watch: Watch,
         n_jobs: int | None,
     ) -> None:
-        scale = float(np.abs(problem.covariance).max()) or 1.0
         if method == "enumeration":
             tolerance = block_tolerance = Tolerance(0.0, 0.0)
         self.problem = problem
         self.method = method
-        self.tolerance = replace(tolerance, scale=scale)
-        self.block_tolerance = replace(block_tolerance, scale=scale)
+        self.tolerance = replace(tolerance, scale=problem.scale)
+        self.block_tolerance = replace(block_tolerance, scale=problem.scale)
         self.watch = watch
         self.n_jobs = n_jobs
-        self.partition = blocks
-        self.posterior = PosteriorBound(problem.covariance, blocks)
-        self.blocks = [
-            BlockState(blocks.submatrix(problem.covariance, b), indices)
-            for b, indices in enumerate(blocks.blocks)
-        ]
+        self.blocks = problem.states()
         self.nodes = 0
         self.sparsity = 0
 
@@ -104,16 +97,15 @@ class Pool:
         previous = np.zeros((problem.n_features, 0))
         exhausted = False
         guarantee = 0.0
-        for k, sparsity in enumerate(problem.sparsity):
-            watch.begin_stage(k, problem.n_components - k)
+        for k, sparsity in enumerate(problem.limits):
+            watch.begin_stage(k, len(problem.limits) - k)
             self.sparsity = sparsity
             stopped = self._stage()
             leader = self._leader()
             if leader is None:
                 exhausted = all(block.upper == -math.inf for block in self.blocks)
                 break
-            stage = Subproblem(problem.covariance, sparsity, previous)
-            component, allowed = self._component(stage, leader, stopped)
+            component, allowed = self._component(previous, leader, stopped)
             found.append(component)
             guarantee = max(guarantee, allowed)
             previous = np.column_stack([previous, component.vector])
@@ -171,24 +163,15 @@ class Pool:
         whole = sum(work.values())
         limit = max(self.watch.node_limit - self.nodes, 1)
         alone = len(chosen) == 1 or effective_n_jobs(self.n_jobs) == 1
+        alone |= not all(self.blocks[b].is_portable for b in chosen)
         tasks = []
         for b in chosen:
             block = self.blocks[b]
             # One after another they share the time; together each may take all of the round's.
             share = work[b] if alone else sum(work[c] for c in chosen)
             seconds = left if math.isinf(left) else left * share / whole
-            tasks.append(
-                Task(
-                    block.matrix,
-                    block.size,
-                    block.previous,
-                    self.method,
-                    self.block_tolerance,
-                    seconds,
-                    limit,
-                    self.n_jobs if alone else 1,
-                )
-            )
+            jobs = self.n_jobs if alone else 1
+            tasks.append(block.task(self.method, self.block_tolerance, seconds, limit, jobs))
         if alone:
             pairs = zip(chosen, tasks, strict=True)
             outcomes = [solve_block(task, _Reporter(self, b)) for b, task in pairs]
@@ -208,7 +191,7 @@ class Pool:
     def _report(self) -> None:
         leader = self._leader()
         lower = -math.inf if leader is None else self._variance(leader)[0]
-        upper = rounded_up(float(self._uppers().max()) + self.posterior.a_priori(self.sparsity), 1)
+        upper = rounded_up(float(self._uppers().max()) + self.problem.a_priori(self.sparsity), 1)
         self.watch.report(self.nodes, len(self._waiting()), lower, upper)
 
     def _variance(self, block: BlockState) -> tuple[float, Array]:
@@ -218,23 +201,23 @@ class Pool:
         vector = np.zeros(self.problem.n_features)
         vector[block.indices] = best.vector
         vector.flags.writeable = False
-        if self.partition.inside == "kept":
+        if self.problem.blocks.inside == "kept":
             return best.value, vector
-        support = np.flatnonzero(vector)
-        loading = vector[support]
-        matrix = self.problem.covariance[np.ix_(support, support)]
-        return float(loading @ matrix @ loading), vector
+        return self.problem.variance(vector), vector
 
     def _component(
-        self, stage: Subproblem, leader: BlockState, stopped: Status | None
+        self, previous: Array, leader: BlockState, stopped: Status | None
     ) -> tuple[Component, float]:
         """Take the leader's candidate; its certificate in the original problem, its guarantee."""
-        p = stage.sparsity
+        p = self.sparsity
         variance, vector = self._variance(leader)
-        uppers = self._uppers()
-        reached = max(float(uppers.max()) - leader.value, 0.0)
+        reached = max(float(self._uppers().max()) - leader.value, 0.0)
         allowed = self._guarantee(p, reached)
-        upper = self.posterior.bound(stage, uppers, variance, self.tolerance.cutoff(variance))
+        cutoff = self.tolerance.cutoff(variance)
+        best = Candidate(variance, vector)
+        # Its reports are not those of the whole solve; its interrupts and its time are.
+        watch = BlockWatch(self.watch.seconds_left, math.inf, Link(self.watch))
+        upper = self.problem.bound(p, previous, self.blocks, best, cutoff, watch)
         upper = max(min(upper, variance + allowed), variance)
         status = self._status(variance, upper, stopped)
         leader.give()
@@ -251,11 +234,11 @@ class Pool:
 
     def _guarantee(self, sparsity: int, reached: float) -> float:
         """``(p-1)δ' + ε`` or ``2pδ + ε``, rounded upwards."""
-        if self.posterior.lossless:
+        if self.problem.lossless:
             return rounded_up(reached, 1)
-        if self.partition.inside == "kept":
-            return rounded_up(self.posterior.a_priori(sparsity) + reached, 1)
-        delta = max(self.partition.threshold, self.posterior.cross, self.posterior.inside)
+        if self.problem.blocks.inside == "kept":
+            return rounded_up(self.problem.a_priori(sparsity) + reached, 1)
+        delta = max(self.problem.blocks.threshold, self.problem.cross, self.problem.inside)
         return rounded_up(2 * sparsity * delta + reached, 1)
 
     def _status(self, variance: float, upper: float, stopped: Status | None) -> Status:
@@ -266,10 +249,9 @@ class Pool:
         cutoff = self._cutoff()
         for block in self.blocks:
             outcome = block.outcome
-            limits = (Status.TIME_LIMIT, Status.NODE_LIMIT)
-            if outcome is not None and outcome.upper > cutoff and outcome.status in limits:
+            if outcome is not None and outcome.upper > cutoff and outcome.status in STOPPED:
                 return outcome.status
-        return Status.NODE_LIMIT if self.posterior.lossless else Status.THRESHOLD
+        return Status.PRECISION if self.problem.lossless else Status.THRESHOLD
 
 
 class _Reporter(Link):
@@ -286,8 +268,8 @@ class _Reporter(Link):
 
     def tell(self, entry: Progress) -> None:
         pool, watch = self._pool, self._pool.watch
-        upper = max(entry.upper, self._others) + pool.posterior.a_priori(pool.sparsity)
-        kept = pool.partition.inside == "kept"
+        upper = max(entry.upper, self._others) + pool.problem.a_priori(pool.sparsity)
+        kept = pool.problem.blocks.inside == "kept"
         lower = max(entry.lower, self._lower) if kept else self._lower
         nodes = pool.nodes + entry.nodes
         record = Progress(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 RUNGS = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
 #: Budgets of the first attempt, of a coarser level, and of the last attempt after all of them.
 FIRST_BUDGET = 1000
-RUNG_BUDGET = 4000
-LAST_BUDGET = 40_000
+RUNG_BUDGET = 2000
+LAST_BUDGET = 20_000
 
 
 def descend(search: BranchAndBound, whole: Node, parts: Sequence[Node], outside: float) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,14 +19,13 @@ from orthospca._typing import AnyArray, Array
 from orthospca.components import METHODS, solve
 from orthospca.covariance import DataCovariance
 from orthospca.large import LARGEST_MATRIX
+from orthospca.moments import matrix_of, sum_of_squares, validate_weights
 from orthospca.problem import validate_covariance, validate_integer
 from orthospca.result import Result, Status, format_gap
 
 COVARIANCES = ("empirical", "correlation", "precomputed")
 #: Methods whose components are orthogonal, so that explained variances add up.
 ORTHOGONAL_METHODS = tuple(method for method in METHODS if method != "deflation")
-#: Entries of X centred at a time: the covariance needs no centred copy of the data.
-BLOCK_ENTRIES = 2**20
 
 
 class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -192,7 +190,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 Q = DataCovariance(X, correlation=correlation)
                 mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
             else:
-                mean, Q, scale = _matrix_of(X, sample_weight, correlation)
+                mean, Q, scale = matrix_of(X, sample_weight, correlation)
         result = self._solve(Q)
         if result.n_components == 0:
             # Only an interrupt can come before the first feasible vector.
@@ -292,8 +290,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         check_is_fitted(self)
         X = self._observations(X, reset=False)
-        weights = _validate_weights(sample_weight, X.shape[0])
-        total = _sum_of_squares(X, self.mean_, self.scale_, weights)
+        weights = validate_weights(sample_weight, X.shape[0])
+        total = sum_of_squares(X, self.mean_, self.scale_, weights)
         explained = float(weights @ np.square(self._scores(X), dtype=np.float64).sum(axis=1))
         return explained / total if total > 0 else math.nan
 
@@ -437,126 +435,3 @@ def _at_most(sparsity: Any, n: int) -> Any:
     if isinstance(sparsity, list | tuple | np.ndarray) and np.ndim(sparsity) == 1:
         return [_at_most(limit, n) for limit in sparsity]
     return sparsity
-
-
-def _matrix_of(X: Any, sample_weight: Any, standardise: bool) -> tuple[Array, Array, Array]:
-    """Return the mean, the covariance or correlation matrix, and the scale of each feature."""
-    weights = _validate_weights(sample_weight, X.shape[0])
-    total = float(weights.sum())
-    if total <= 1:
-        raise ValueError(
-            "sample_weight counts observations, so its sum must be more than 1, "
-            f"got {total}; weights that sum to 1 can be multiplied by the number of observations"
-        )
-    if not weights.all():
-        X, weights = X[weights > 0], weights[weights > 0]
-    with np.errstate(over="ignore", invalid="ignore"):
-        moments = _sparse_moments if sparse.issparse(X) else _dense_moments
-        mean, Q = moments(X, weights)
-        Q /= total - 1
-    variance = Q.diagonal()
-    largest = float(np.abs(Q).max())
-    if not math.isfinite(largest):
-        raise ValueError("X must be rescaled: its covariance overflows")
-    constant = _is_constant(variance, mean, X.shape[0])
-    Q[constant] = Q[:, constant] = 0.0
-    scale = np.ones(len(Q))
-    if standardise:
-        scale[~constant] = np.sqrt(variance[~constant])
-        Q /= np.outer(scale, scale)
-        Q[np.diag_indices_from(Q)] = np.where(constant, 0.0, 1.0)
-    return mean, 0.5 * (Q + Q.T), scale
-
-
-def _is_constant(variance: Array, mean: Array, n_samples: int) -> Any:
-    """Whether a variance is nothing but the rounding error of its computation."""
-    rounding = n_samples * np.finfo(np.float64).eps
-    return variance <= rounding * variance + (rounding * mean) ** 2
-
-
-def _validate_weights(sample_weight: Any, n_samples: int) -> Array:
-    if sample_weight is None:
-        return np.ones(n_samples)
-    weights: Array = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-    )
-    if weights.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must have one number for each of the {n_samples} observations, "
-            f"got shape {weights.shape}"
-        )
-    if (weights < 0).any():
-        i = int(np.flatnonzero(weights < 0)[0])
-        raise ValueError(f"sample_weight must not be negative, got {weights[i]} at position {i}")
-    if not weights.any():
-        raise ValueError("sample_weight must not be zero for every observation")
-    return weights
-
-
-def _blocks_of_rows(X: AnyArray, weights: Array) -> Iterator[tuple[Array, Array]]:
-    step = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
-    for start in range(0, X.shape[0], step):
-        rows = slice(start, start + step)
-        yield X[rows].astype(np.float64), weights[rows]
-
-
-def _dense_moments(X: AnyArray, weights: Array) -> tuple[Array, Array]:
-    """Return the mean and ``Σ w (x - mean)(x - mean)ᵀ`` in two passes over blocks of rows."""
-    n, total = X.shape[1], float(weights.sum())
-    mean = np.zeros(n)
-    for block, w in _blocks_of_rows(X, weights):
-        mean += w @ block
-    mean /= total
-    scatter, shift = np.zeros((n, n)), np.zeros(n)
-    for block, w in _blocks_of_rows(X, weights):
-        block -= mean
-        weighted = block * w[:, None]
-        scatter += weighted.T @ block
-        shift += weighted.sum(axis=0)
-    # The mean was rounded: what the centred data still have of one is taken out here.
-    return mean, scatter - np.outer(shift, shift) / total
-
-
-def _sparse_moments(X: Any, weights: Array) -> tuple[Array, Array]:
-    """The same as :func:`_dense_moments`, without making X dense.
-
-    Centring algebraically, ``Σ w xxᵀ - (Σ w)·mean·meanᵀ``, is accurate for columns with many zeros:
-    with a share d of nonzeros ``mean² ≤ d·(mean of x²)``, so at least ``1 - d`` of the square is
-    left.  Columns that are more than half full are centred in full, at less than twice their size.
-    """
-    X = X.tocsc().astype(np.float64)
-    total = float(weights.sum())
-    full = np.diff(X.indptr) > 0.5 * X.shape[0]
-    wide, narrow = np.flatnonzero(~full), np.flatnonzero(full)
-    thin = X[:, wide]
-    weighted = thin.multiply(weights[:, None]).tocsc()
-    mean, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1], X.shape[1]))
-    mean[wide] = np.asarray(weighted.sum(axis=0)).ravel() / total
-    products = (weighted.T @ thin).toarray() - total * np.outer(mean[wide], mean[wide])
-    scatter[np.ix_(wide, wide)] = products
-    if len(narrow):
-        dense = X[:, narrow].toarray()
-        mean[narrow], scatter[np.ix_(narrow, narrow)] = _dense_moments(dense, weights)
-        dense -= mean[narrow]
-        cross = np.asarray(weighted.T @ dense) - np.outer(mean[wide], weights @ dense)
-        scatter[np.ix_(wide, narrow)] = cross
-        scatter[np.ix_(narrow, wide)] = cross.T
-    return mean, scatter
-
-
-def _sum_of_squares(X: Any, mean: AnyArray, scale: AnyArray, weights: Array) -> float:
-    """Return ``Σ w ‖(x - mean) / scale‖²``."""
-    mean, scale = mean.astype(np.float64), scale.astype(np.float64)
-    if sparse.issparse(X):
-        # Stored entries one by one, all others together: a sum without cancellation.
-        entries = X.tocoo(copy=True)
-        entries.sum_duplicates()
-        rows, columns = entries.coords
-        squares = np.square((entries.data - mean[columns]) / scale[columns])
-        stored = np.bincount(columns, weights[rows], minlength=len(mean))
-        others = np.maximum(weights.sum() - stored, 0.0) @ np.square(mean / scale)
-        return float(weights[rows] @ squares + others)
-    return sum(
-        float(w @ np.square((block - mean) / scale).sum(axis=1))
-        for block, w in _blocks_of_rows(X, weights)
-    )

@@ -56,6 +56,20 @@ def best_of(problem: Subproblem, supports: IntArray) -> Candidate | None:
     return None if values[leader] == -np.inf else best_on_support(problem, supports[leader])
 
 
+def polish(problem: Subproblem, candidate: Candidate) -> Candidate:
+    """Fill the support of a candidate up and improve it by swaps; never worse than before."""
+    matrix, p = problem.penalised, problem.sparsity
+    support = np.flatnonzero(candidate.vector)
+    while len(support) < p:
+        values, vectors = np.linalg.eigh(matrix[np.ix_(support, support)])
+        gains = entering_value(values[-1], vectors[:, -1] @ matrix[support], matrix.diagonal())
+        gains[support] = -np.inf
+        support = np.append(support, np.argmax(gains))
+    support = swap_search(matrix, support, np.arange(problem.n_features))
+    found = best_on_support(problem, np.sort(support))
+    return candidate if found is None or found.value <= candidate.value else found
+
+
 def round_to_support(
     problem: Subproblem, direction: Array, included: IntArray, allowed: IntArray
 ) -> IntArray:

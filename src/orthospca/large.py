@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from orthospca import rigor
-from orthospca._typing import Array, IntArray
+from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.covariance import DataCovariance
 from orthospca.heuristics import find_incumbent
 from orthospca.limits import Watch
@@ -29,13 +30,20 @@ from orthospca.search import Outcome, Tolerance
 from orthospca.stages import StageSolver
 from orthospca.sums import best_sums
 from orthospca.support import Candidate
+from orthospca.tiles import joined
 
 #: Features on which a covariance matrix is formed.
 LARGEST_MATRIX = 4000
 #: Features with the largest variances from which the first supports are grown.
 STARTS = 48
+#: Truncated power iterations from them.
+ITERATIONS = 6
+#: Features of which a matrix is formed without a closer look at their rows.
+FEW = 1500
 #: Entries kept in a row profile beyond those that a support needs.
 SPARE_ENTRIES = 56
+#: Columns that are brought into this process together.
+COLUMNS_AT_ONCE = 512
 #: Rows looked at in the first round of a reduction; each further round takes twice as many.
 FIRST_BATCH = 1024
 
@@ -81,9 +89,22 @@ class LargeProblem:
         tolerance: Tolerance,
         watch: Watch,
         solver: StageSolver,
+        members: BoolArray | None = None,
     ) -> Outcome:
-        """Solve one stage; ``previous`` has the components before it as columns."""
-        stage = _LargeStage(self.covariance, sparsity, previous)
+        """Solve one stage.
+
+        Parameters
+        ----------
+        sparsity : int
+        previous : array of shape (n, k - 1)
+            The components before it, as columns.
+        tolerance : Tolerance
+        watch : Watch
+        solver : StageSolver
+        members : boolean array, optional
+            The features that a component may use; all of them, if not given.
+        """
+        stage = _LargeStage(self.covariance, sparsity, previous, members)
         incumbent = stage.incumbent()
         scale = float(self.covariance.diagonal.max())
         lower = -math.inf if incumbent is None else incumbent.value
@@ -101,29 +122,66 @@ class LargeProblem:
         bound = min(upper, max(outcome.upper, reduction.removed_upper) + rounding)
         status = outcome.status
         if outcome.best is None:
-            status = Status.NODE_LIMIT  # features were left out: nothing is proved to be exhausted
+            status = Status.FEATURE_LIMIT  # some were left out: nothing is proved to be exhausted
         elif Tolerance(tolerance.eps, tolerance.gap, scale).met(outcome.best.value, bound):
             status = Status.OPTIMAL
         elif status is Status.OPTIMAL:
-            status = watch.verdict(0) or Status.NODE_LIMIT
+            status = watch.verdict(0) or Status.FEATURE_LIMIT
         return Outcome(outcome.best, bound, status, outcome.nodes)
+
+
+def reduce_stage(
+    problem: LargeProblem,
+    sparsity: int,
+    previous: Array,
+    best: Candidate,
+    cutoff: float,
+    stop: Callable[[], bool],
+) -> Reduction:
+    """Drop the features that no support above the cutoff can contain; nothing is searched.
+
+    Parameters
+    ----------
+    problem : LargeProblem
+    sparsity : int
+    previous : array of shape (n, k - 1)
+    best : Candidate
+        The component in hand; it only guides the choice of the bound.
+    cutoff : float
+    stop : callable
+    """
+    stage = _LargeStage(problem.covariance, sparsity, previous)
+    return stage.reduce(problem.profiles, cutoff, stage.shift(best), stop)
 
 
 class _LargeStage:
     """One stage: the data with the previous components projected out."""
 
-    def __init__(self, covariance: DataCovariance, sparsity: int, previous: Array) -> None:
+    def __init__(
+        self,
+        covariance: DataCovariance,
+        sparsity: int,
+        previous: Array,
+        members: BoolArray | None = None,
+    ) -> None:
         self.covariance = covariance
+        self.outside = np.arange(0) if members is None else np.flatnonzero(~members)
         self.sparsity = sparsity
         self.previous = previous
         self.touched = np.flatnonzero(np.abs(previous).max(axis=1, initial=0.0) > 0)
-        self.images = covariance.image(previous)
+        used = covariance.columns(self.touched)
+        self.images = used @ previous[self.touched]
         # Only the columns that components use change when these are projected out.
-        self.touched_columns = covariance.columns(self.touched)
-        self.touched_columns = self.touched_columns - self.images @ previous[self.touched].T
+        self.touched_columns = used - self.images @ previous[self.touched].T
+        # Rounding of these columns, relative to the largest column: inner products with unit
+        # vectors whose 1-norms are at most the roots of the numbers of their entries.
+        sizes = previous[self.touched].shape
+        self.projection_radius = 2 * (sum(sizes) + 8) * math.sqrt(math.prod(sizes)) * rigor.UNIT
         self.diagonal = covariance.diagonal.copy()
         columns = self.touched_columns
         self.diagonal[self.touched] = np.einsum("ij,ij->j", columns, columns)
+        # A feature that no component may use is as good as one without variance.
+        self.diagonal[self.outside] = 0.0
         self.potential = potential(self.diagonal, sparsity)
 
     def columns(self, indices: IntArray) -> Array:
@@ -134,31 +192,41 @@ class _LargeStage:
         return B
 
     def times(self, samples: Array) -> Array:
-        """``Bᵀ samples`` for the projected data, read in chunks, shape (n, k)."""
-        parts = [self.covariance.columns(part).T @ samples for part in self.covariance.chunks()]
-        result = np.vstack(parts)
+        """``Bᵀ samples`` for the projected data, shape (n, k)."""
+        result = self.covariance.times(samples)
         if len(self.touched):
             result[self.touched] = self.touched_columns.T @ samples
+        result[self.outside] = 0.0
         return result
 
     def incumbent(self) -> Candidate | None:
         """Truncated power iterations on the data, then the usual heuristics on what they used."""
-        p = self.sparsity
         rows = np.argsort(-self.potential, kind="stable")[:STARTS]
         directions = self.columns(rows)
         used = [rows]
-        supports = np.zeros((len(rows), p), dtype=np.intp)
-        for _ in range(6):
-            before = supports
-            images = -np.abs(np.ascontiguousarray(self.times(directions).T))
-            supports = np.sort(np.argpartition(images, p - 1, axis=1)[:, :p], axis=1)
-            used.append(supports.ravel())
-            if (supports == before).all():
+        seen: set[bytes] = set()
+        for _ in range(ITERATIONS):
+            supports = np.unique(self._strongest(directions), axis=0)
+            # Most starts lead to the same few supports: each is followed once.
+            supports = supports[[support.tobytes() not in seen for support in supports]]
+            if len(supports) == 0:
                 break
-            directions = np.column_stack([self._leading(support) for support in supports])
-        kept = np.unique(np.concatenate([*used, self.touched]))
+            seen.update(support.tobytes() for support in supports)
+            used.append(supports.ravel())
+            directions = self._leading(supports)
+        kept = np.setdiff1d(np.concatenate([*used, self.touched]), self.outside)
         found = find_incumbent(self._matrix_problem(kept))
         return None if found is None else self._embed(found, kept)
+
+    def _strongest(self, samples: Array) -> IntArray:
+        """For each vector the features whose columns have the largest products with it."""
+        count = min(self.sparsity + len(self.touched), self.covariance.n_features)
+        values, features = self.covariance.strongest(samples, count)
+        # Columns that components use have changed: their products are computed anew.
+        values = np.where(np.isin(features, self.touched), -1.0, values)
+        own = np.abs(samples.T @ self.touched_columns)
+        touched = np.broadcast_to(self.touched, own.shape)
+        return np.sort(joined([(values, features), (own, touched)], self.sparsity)[1], axis=1)
 
     def shift(self, incumbent: Candidate | None) -> float:
         """Return the best μ of the Frobenius bound on the incumbent's support."""
@@ -167,10 +235,18 @@ class _LargeStage:
         B = self.columns(np.flatnonzero(incumbent.vector))
         return best_shift(B.T @ B)
 
-    def _leading(self, support: IntArray) -> Array:
-        """Sample-space direction of the best vector on a support: ``B x``."""
-        B = self.columns(support)
-        return B @ np.linalg.eigh(B.T @ B)[1][:, -1]
+    def _leading(self, supports: IntArray) -> Array:
+        """Sample-space directions of the best vectors on supports: ``B x``."""
+        directions = []
+        # Few reads of a few columns: on a cluster each one has to wait for its answer.
+        step = max(COLUMNS_AT_ONCE // self.sparsity, 1)
+        for start in range(0, len(supports), step):
+            used, places = np.unique(supports[start : start + step], return_inverse=True)
+            columns = self.columns(used)
+            for place in places.reshape(-1, self.sparsity):
+                B = columns[:, place]
+                directions.append(B @ np.linalg.eigh(B.T @ B)[1][:, -1])
+        return np.column_stack(directions)
 
     def reduce(
         self, profiles: RowProfiles, cutoff: float, shift: float, stop: Callable[[], bool]
@@ -190,7 +266,7 @@ class _LargeStage:
         while True:
             uppers = self._uppers(costs, shift)
             open_rows = np.flatnonzero((uppers > cutoff) & ~looked_at)
-            if len(open_rows) == 0:
+            if len(open_rows) == 0 or np.count_nonzero(uppers > cutoff) <= FEW:
                 break
             rows = open_rows[np.argsort(-costs[open_rows], kind="stable")[:batch]]
             rows = np.setdiff1d(rows, self.touched, assume_unique=True)
@@ -212,15 +288,21 @@ class _LargeStage:
         bound = score.copy()
         score[self.touched] = math.inf
         order = np.argsort(-score, kind="stable")
+        order = order[score[order] > -math.inf]
         rest = order[count:]
         return Reduction(np.sort(order[:count]), float(np.max(bound[rest], initial=-math.inf)))
 
     def _uppers(self, costs: Array, shift: float) -> Array:
         """Bound on the supports that contain each feature: ``μ + √(dearest support with it)``."""
         p = self.sparsity
+        if len(self.outside):
+            costs = costs.copy()
+            costs[self.outside] = 0.0
         _, with_each = best_sums(costs, np.zeros(len(costs), dtype=bool), p)
         inflation = 1 + 8 * (p + 8) * rigor.UNIT
-        return shift + np.sqrt(with_each) * inflation + 8 * rigor.UNIT * abs(shift)
+        uppers = shift + np.sqrt(with_each) * inflation + 8 * rigor.UNIT * abs(shift)
+        uppers[self.outside] = -math.inf
+        return uppers
 
     def _cheap_costs(self, shift: float) -> Array:
         """``(Q_kk - μ)² + Q_kk · (p - 1 largest Q_jj)``, rounded up."""
@@ -231,7 +313,7 @@ class _LargeStage:
     def _costs(self, profiles: RowProfiles, rows: IntArray, shift: float) -> Array:
         """Costs of rows that have been looked at and that no component touches."""
         costs = np.empty(len(rows))
-        error = profiles.relative_radius + self.covariance.relative_radius
+        error = profiles.relative_radius + self.covariance.relative_radius + self.projection_radius
         largest_root = math.sqrt(float(self.covariance.diagonal.max()))
         for start in range(0, len(rows), 4096):
             part = rows[start : start + 4096]
@@ -240,12 +322,20 @@ class _LargeStage:
             costs[start : start + 4096] = self._cost_of(part, entries, slack, shift)
         return costs
 
+    @cached_property
+    def touched_products(self) -> Array:
+        """``|Q'_ij|`` of all features with those that components use, shape (n, touched)."""
+        if len(self.touched) == 0:
+            return np.zeros((self.covariance.n_features, 0))
+        return np.abs(self.times(self.touched_columns))
+
     def _touched_costs(self, shift: float) -> Array:
         """Costs of the features that components use: their rows are computed in full."""
-        rows = np.abs(self.times(self.touched_columns)).T
+        rows = self.touched_products.T.copy()
         rows[np.arange(len(self.touched)), self.touched] = 0.0
         scale = float(self.covariance.diagonal.max())
-        slack = np.full(len(self.touched), 8 * self.covariance.relative_radius * scale)
+        radius = 8 * self.covariance.relative_radius + 4 * self.projection_radius
+        slack = np.full(len(self.touched), radius * scale)
         return self._cost_of(self.touched, rows + slack[:, None], slack, shift)
 
     def _cost_of(self, rows: IntArray, entries: Array, slack: Array, shift: float) -> Array:
@@ -265,11 +355,12 @@ class _LargeStage:
             # and what an unlisted entry could be takes their place in the list.
             changed = np.isin(profiles.indices[rows], self.touched)
             values = np.where(changed, profiles.tail[rows, None], values)
-            values = np.hstack([values, np.abs(self.columns(rows).T @ self.touched_columns)])
+            values = np.hstack([values, self.touched_products[rows]])
         return values
 
     def _matrix_problem(self, kept: IntArray) -> Subproblem:
-        return Subproblem(self.covariance.submatrix(kept), self.sparsity, self.previous[kept])
+        size = min(self.sparsity, len(kept))
+        return Subproblem(self.covariance.submatrix(kept), size, self.previous[kept])
 
     def _embed(self, candidate: Candidate, kept: IntArray) -> Candidate:
         vector = np.zeros(self.covariance.n_features)

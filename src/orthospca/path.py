@@ -1,20 +1,6 @@
 """Variance and certified gap by sparsity, to choose how sparse the components should be.
 
-Write ``v(p)`` for the best variance of a first component with at most p nonzeros, and d for the
-smallest diagonal entry of Q.  Three facts connect the problems of a path:
-
-1. *Feasibility.*  A component for p is feasible for every ``q ≥ p``; so ``v(p) ≤ v(q)``, and an
-   upper bound for q is one for p.
-2. *Averaging.*  ``(v(q) - d) / (q - 1) ≤ (v(p) - d) / (p - 1)`` for ``2 ≤ p ≤ q``.  *Proof.* Let x
-   be optimal for q and S a random set of p of q indices that contain its support.  Then
-   ``v(p)·‖x_S‖² ≥ x_SᵀQx_S``.  An index is in S with probability ``p/q`` and a pair with ``p/q·r``,
-   ``r = (p - 1)/(q - 1)``, so the expectation reads ``v(p) ≥ r·v(q) + (1 - r)·Σ Q_ii x_i²``, and
-   ``Σ Q_ii x_i² ≥ d``. ∎
-3. *Transfer.*  If all components found for q have at most p nonzeros, they are a result for p with
-   the same bounds: fewer vectors compete in each stage, and those before it are the same.
-
-The first two speak of the first component only: the bounds of later stages are conditional on the
-components before them, which change with p.
+What is proved for one sparsity is used for the others: see ``links.py``.
 """
 
 from __future__ import annotations
@@ -23,21 +9,26 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from orthospca._typing import Array
 from orthospca.components import solve
-from orthospca.problem import validate_covariance, validate_integer, validate_nonnegative
-from orthospca.result import Component, Progress, Result, Status, format_gap
+from orthospca.covariance import DataCovariance
+from orthospca.links import FINISHED, Links, taken_over
+from orthospca.problem import (
+    names_of,
+    validate_covariance,
+    validate_integer,
+    validate_nonnegative,
+)
+from orthospca.result import Progress, Result, Status, format_gap
 from orthospca.search import Tolerance
+from orthospca.wide import is_wide
 
 #: Receives the sparsity being solved and where its search stands; a true answer stops the path.
 PathCallback = Callable[[int, Progress], "bool | None"]
-
-FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +136,7 @@ def sparsity_path(
 
     Parameters
     ----------
-    Q : array-like of shape (n, n)
+    Q : array-like of shape (n, n), or DataCovariance
         Symmetric: a covariance or correlation matrix.
     sparsities : iterable of int
         Between 1 and n, in any order.
@@ -178,8 +169,8 @@ def sparsity_path(
     'OPTIMAL'
     """
     started = time.perf_counter()
-    covariance = validate_covariance(Q)
-    n = len(covariance)
+    covariance, names = _covariance_of(Q)
+    n = covariance.shape[0]
     asked = _validate_sparsities(sparsities, n)
     if method == "deflation":
         raise ValueError("method must not be 'deflation': its bounds do not speak of Q")
@@ -189,7 +180,7 @@ def sparsity_path(
         raise ValueError(f"callback must be callable, got {callback!r}")
     tolerance = Tolerance(validate_nonnegative("eps", eps), validate_nonnegative("gap", gap))
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
-    links = _Links(tolerance, covariance)
+    links = Links(tolerance, covariance)
     found: dict[int, Result] = {}
     larger: Result | None = None
     stop = False
@@ -199,7 +190,7 @@ def sparsity_path(
         known = math.inf if larger is None else larger.stages[0].upper_bound
         watcher = _Watcher(sparsity, callback, links, known if count == 1 else math.inf)
         result = solve(
-            Q,
+            covariance,
             sparsity,
             count,
             method=method,
@@ -213,6 +204,7 @@ def sparsity_path(
             callback=watcher,
         )
         stop = watcher.stopped or (result.status is Status.INTERRUPTED and not watcher.met)
+        result = replace(result, feature_names=names)
         return links.with_upper(result, known) if result.stages else result
 
     try:
@@ -221,7 +213,7 @@ def sparsity_path(
             if time_limit is not None:
                 remaining = max(0.0, started + time_limit - time.perf_counter())
                 left = remaining / (len(asked) - position)
-            result = _taken_over(larger, sparsity) or solve_one(sparsity, left)
+            result = taken_over(larger, sparsity) or solve_one(sparsity, left)
             if result.stages:
                 found[sparsity] = larger = result
             if stop:
@@ -294,6 +286,15 @@ def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
     return tuple(sorted(chosen))
 
 
+def _covariance_of(Q: Any) -> tuple[Array | DataCovariance, tuple[str, ...] | None]:
+    """Return the matrix, formed once for the whole path unless it is too large, and its names."""
+    if not isinstance(Q, DataCovariance):
+        return validate_covariance(Q), names_of(Q)
+    if is_wide(Q):
+        return Q, Q.feature_names
+    return validate_covariance(Q.submatrix(np.arange(Q.n_features))), Q.feature_names
+
+
 class _Watcher:
     """The callback of one solve: passes on, and ends a search that a known bound has decided."""
 
@@ -301,7 +302,7 @@ class _Watcher:
         self,
         sparsity: int,
         callback: PathCallback | None,
-        links: _Links,
+        links: Links,
         known: float,
     ) -> None:
         self.met = False
@@ -329,84 +330,6 @@ def _validate_sparsities(sparsities: Any, n: int) -> tuple[int, ...]:
     if not limits:
         raise ValueError("sparsities must have at least one entry, got none")
     return tuple(sorted(limits))
-
-
-def _taken_over(larger: Result | None, sparsity: int) -> Result | None:
-    """Return the result for a larger sparsity if it is one for this sparsity too (fact 3)."""
-    if larger is None or larger.status not in FINISHED:
-        return None
-    if any(len(support) > sparsity for support in larger.supports):
-        return None
-    return replace(
-        larger,
-        stages=tuple(replace(stage, nodes=0, runtime=0.0) for stage in larger.stages),
-        sparsity=(sparsity,) * len(larger.sparsity),
-        runtime=0.0,
-        history=(),
-    )
-
-
-def averaging_bound(upper: float, p: int, q: int, smallest: float) -> float:
-    """Return a bound on ``v(q)`` from one on ``v(p)``, ``2 ≤ p ≤ q`` (fact 2), rounded upwards."""
-    d = Fraction(smallest)
-    bound = float(d + (Fraction(upper) - d) * Fraction(q - 1, p - 1))
-    return math.nextafter(bound, math.inf)
-
-
-class _Links:
-    """What follows for one sparsity from what is known of the others."""
-
-    def __init__(self, tolerance: Tolerance, covariance: Array) -> None:
-        scale = float(np.abs(covariance).max()) or 1.0
-        self._tolerance = replace(tolerance, scale=scale)
-        self._smallest = float(covariance.diagonal().min())
-
-    def met(self, lower: float, upper: float) -> bool:
-        """Whether there are a vector and a bound, and the gap is within the tolerance."""
-        known = math.isfinite(lower) and math.isfinite(upper)
-        return known and self._tolerance.met(lower, upper)
-
-    def connect(self, sparsities: Sequence[int], results: Sequence[Result]) -> tuple[Result, ...]:
-        """Use the first component of each sparsity for all others (facts 1 and 2)."""
-        bounds = [result.stages[0].upper_bound for result in results]
-        connected: list[Result] = []
-        for i, (q, result) in enumerate(zip(sparsities, results, strict=True)):
-            upper = min(bounds[i:])
-            for p, bound in zip(sparsities[:i], bounds, strict=False):
-                if p > 1:
-                    upper = min(upper, averaging_bound(bound, p, q, self._smallest))
-            best = result
-            if connected and len(result.sparsity) == 1:
-                best = _with_better(result, connected[-1].stages[0])
-            connected.append(self.with_upper(best, upper))
-        return tuple(connected)
-
-    def with_upper(self, result: Result, upper: float) -> Result:
-        """Return the result with a bound on its first stage, and the statuses that follow."""
-        first = result.stages[0]
-        # Rounding may put a proved bound a hair below the value that attains it.
-        upper = max(min(upper, first.upper_bound), first.variance)
-        status = Status.OPTIMAL if self.met(first.variance, upper) else first.status
-        stages = (replace(first, upper_bound=upper, status=status), *result.stages[1:])
-        overall = result.status
-        if result.exhausted or len(stages) == len(result.sparsity):
-            finished = Status.EXHAUSTED if result.exhausted else Status.OPTIMAL
-            still_open = [stage.status for stage in stages if stage.status is not Status.OPTIMAL]
-            overall = still_open[-1] if still_open else finished
-        return replace(
-            result,
-            stages=stages,
-            status=overall,
-            guarantee=max(stage.upper_bound - stage.variance for stage in stages),
-        )
-
-
-def _with_better(result: Result, other: Component) -> Result:
-    """Return the result of one component with another vector, if that has more variance."""
-    own = result.stages[0]
-    if other.variance <= own.variance:
-        return result
-    return replace(result, stages=(replace(own, vector=other.vector, variance=other.variance),))
 
 
 def _table(results: Sequence[Result], count: int, name: str) -> Array:

@@ -24,6 +24,7 @@ import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.result import Result, Status
+from orthospca.spectrum import leading_eigenvalues
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,14 +91,19 @@ def plot_scree(result: Result, Q: Any, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : Result
-    Q : array-like of shape (n, n)
-        The matrix that was solved.
+    Q : array-like of shape (n, n), or DataCovariance
+        The matrix that was solved.  If it is defined by data, it is not formed here either.
     ax : matplotlib axes, optional
     """
+    return scree(result, leading_eigenvalues(Q, max(result.n_components, 1)), ax=ax)
+
+
+def scree(result: Result, eigenvalues: Array, *, ax: Axes | None = None) -> Axes:
+    """As :func:`plot_scree`, where the variances of ordinary PCA are known already."""
     from matplotlib.ticker import FixedLocator, MaxNLocator
 
     count = max(result.n_components, 1)
-    dense = leading_eigenvalues(Q, count)
+    dense = eigenvalues[:count]
     ax = ax or _axes(1.5 + 0.55 * max(count, 6), 3.8)
     x = np.arange(1, count + 1)
     total = result.total_variance
@@ -227,17 +233,6 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(bottom=min(0.0, float(sums.min(initial=0.0))))
     ax.legend(frameon=False, loc="lower right")
     return ax
-
-
-def leading_eigenvalues(Q: Any, count: int) -> Array:
-    """The largest eigenvalues of Q, descending: the variances of ordinary PCA."""
-    from scipy.linalg import eigh
-
-    matrix = np.asarray(Q, dtype=np.float64)
-    n = len(matrix)
-    window = (max(n - count, 0), n - 1)
-    values: Array = eigh(matrix, eigvals_only=True, subset_by_index=window)[::-1]
-    return values
 
 
 def _axes(width: float, height: float) -> Axes:

@@ -12,6 +12,7 @@ are in ``docs/theory/decomposition.md``.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -102,27 +103,10 @@ class PosteriorBound:
         inside: float,
         touched: BoolArray | None = None,
     ) -> float:
-        """Split the most promising blocks off, one after another.
-
-        Of two groups with bounds a and c on q and r indices, the value is at most the largest
-        eigenvalue of ``[[a, δ'√(qr)], [δ'√(qr), c]]``.
-        """
+        """As :func:`group_bound`, with what is known of blocks on few indices."""
         if touched is not None:
             uppers = np.where(touched, uppers, -math.inf)
-        order = np.argsort(-uppers, kind="stable")
-        named = [int(b) for b in order[:GROUPS] if uppers[b] > -math.inf]
-        rest = float(uppers[order[GROUPS]]) if len(order) > GROUPS else -math.inf
-        # A group on no index has no value at all, and neither has one without feasible vectors.
-        sizes = np.arange(sparsity + 1)
-        within = sizes * max(cross, inside) if inside > 0 else (sizes - 1) * cross
-        group = _upwards(np.where(sizes > 0, rest + within, -math.inf))
-        for block in reversed(named):
-            alone = np.array([-math.inf, *(self._cap(block, q) for q in sizes[1:])])
-            alone = np.minimum(alone, float(uppers[block]))
-            if inside > 0:
-                alone = _upwards(alone + sizes * inside)
-            group = _join(alone, group, cross)
-        return float(group[-1])
+        return group_bound(uppers, sparsity, cross, inside, self._cap)
 
     def by_rows(
         self, problem: Subproblem, uppers: Array, best: float, value: float, cutoff: float
@@ -195,6 +179,46 @@ class PosteriorBound:
         matrix = self.blocks.submatrix(self.covariance, block)
         size = min(size, len(matrix))
         return min(gershgorin_bound(matrix, size), frobenius_bound(matrix, size))
+
+
+def group_bound(
+    uppers: Array,
+    sparsity: int,
+    cross: float,
+    inside: float,
+    cap: Callable[[int, int], float] | None = None,
+) -> float:
+    """Split the most promising blocks off, one after another.
+
+    Of two groups with bounds a and c on q and r indices, the value is at most the largest
+    eigenvalue of ``[[a, δ'√(qr)], [δ'√(qr), c]]``.
+
+    Parameters
+    ----------
+    uppers : array of shape (n_blocks,)
+        Proved bounds of the blocks; ``-inf`` where no feasible vector is left.
+    sparsity : int
+    cross, inside : float
+        Largest magnitudes of E between blocks and inside them.
+    cap : callable, optional
+        Bound on a block, given how many of its indices are used.
+    """
+    order = np.argsort(-uppers, kind="stable")
+    named = [int(b) for b in order[:GROUPS] if uppers[b] > -math.inf]
+    rest = float(uppers[order[GROUPS]]) if len(order) > GROUPS else -math.inf
+    # A group on no index has no value at all, and neither has one without feasible vectors.
+    sizes = np.arange(sparsity + 1)
+    within = sizes * max(cross, inside) if inside > 0 else (sizes - 1) * cross
+    group = _upwards(np.where(sizes > 0, rest + within, -math.inf))
+    for block in reversed(named):
+        alone = np.where(sizes > 0, float(uppers[block]), -math.inf)
+        if cap is not None:
+            caps = [math.inf, *(cap(block, int(q)) for q in sizes[1:])]
+            alone = np.minimum(alone, caps)
+        if inside > 0:
+            alone = _upwards(alone + sizes * inside)
+        group = _join(alone, group, cross)
+    return float(group[-1])
 
 
 def _join(alone: Array, others: Array, cross: float) -> Array:

@@ -34,6 +34,10 @@ class Status(str, Enum):
     """The node limit was reached; the gap is as reported."""
     THRESHOLD = "threshold"
     """The blocks are solved; the entries that the threshold ignores leave the gap as reported."""
+    FEATURE_LIMIT = "feature limit"
+    """More features could matter than a matrix is formed for; the gap is as reported."""
+    PRECISION = "precision"
+    """Everything was searched; rounding leaves the gap as reported."""
     INTERRUPTED = "interrupted"
     """Ctrl-C, or the callback asked to stop; the gap is as reported."""
     EXHAUSTED = "exhausted"
@@ -265,6 +269,8 @@ class Result:
             return "proved that no further component exists"
         if self.status is Status.THRESHOLD:
             return "the blocks are solved; the gaps above are what the threshold leaves open"
+        if self.status is Status.PRECISION:
+            return "everything was searched; the gaps above are what rounding leaves open"
         return f"stopped: {self.status.value}; the gaps above are proved all the same"
 
     def save(self, path: str | Path) -> None:

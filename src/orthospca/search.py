@@ -19,7 +19,7 @@ from orthospca._typing import IntArray
 from orthospca.conditioning import Conditioning, Dive
 from orthospca.descent import descend
 from orthospca.enumeration import count_supports, enumerate_supports
-from orthospca.heuristics import best_of
+from orthospca.heuristics import best_of, polish
 from orthospca.limits import Watch
 from orthospca.nodes import Bound, Closed, Node, Reason
 from orthospca.problem import Subproblem
@@ -29,7 +29,7 @@ from orthospca.support import Candidate, best_on_support, no_feasible_vector, up
 #: Nodes branched in one round.
 ROUND = 8
 #: Budget of the conditioned search of one node.
-NODE_BUDGET = 400
+NODE_BUDGET = 150
 #: Multipliers and trees of closed nodes are kept up to this many bytes; the reasons always are.
 LARGEST_RECORD = 2**29
 #: What a step of a tree takes, besides the indices it removed.
@@ -230,7 +230,7 @@ class BranchAndBound:
             dive = self.conditioning.search(node, before, cutoff, budget, self.watch.out_of_time)
             if dive.best.value <= before.value:
                 return dive
-            self.best = dive.best
+            self.best = polish(self.problem, dive.best)
 
     def tighten(self, upper: float) -> None:
         """Take note of a bound on the whole stage."""
@@ -318,7 +318,7 @@ class BranchAndBound:
             dive = self.conditioning.search(node, incumbent, cutoff, NODE_BUDGET, stop)
             if dive.best.value <= incumbent.value:
                 return dive
-            incumbent = dive.best
+            incumbent = polish(self.problem, dive.best)
             cutoff = max(cutoff, self.tolerance.cutoff(incumbent.value))
 
     def _bound(
@@ -397,7 +397,8 @@ class BranchAndBound:
         upper = self.upper
         if verdict is None:
             solved = self.tolerance.met(self.lower, upper)
-            verdict = Status.OPTIMAL if solved else Status.NODE_LIMIT
+            # All nodes are closed: what is left of the gap is rounding.
+            verdict = Status.OPTIMAL if solved else Status.PRECISION
             if self.best is None:
                 verdict = Status.EXHAUSTED
         elif self.best is not None and self.tolerance.met(self.lower, upper):

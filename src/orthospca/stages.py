@@ -115,6 +115,39 @@ def _strong_search(stage: _Stage) -> BranchAndBound:
     return search
 
 
+def bound_by_conditioning(
+    problem: Subproblem, best: Candidate, cutoff: float, upper: float, watch: Watch
+) -> float:
+    """Return a proved bound on a stage, at most ``upper``, from a conditioned descent alone.
+
+    Parameters
+    ----------
+    problem : Subproblem
+    best : Candidate
+        A feasible vector; whether there is a better one is of no interest.
+    cutoff : float
+        A bound up to this one is as good as any.
+    upper : float
+        A bound known already.
+    watch : Watch
+    """
+    tolerance = Tolerance(max(cutoff - best.value, 0.0), 0.0, problem.scale)
+    screening = screen(problem, max(cutoff, best.value))
+    search = BranchAndBound(
+        problem,
+        _NoBound(),
+        tolerance,
+        watch,
+        incumbent=best,
+        upper=min(upper, screening.upper),
+        conditioning=Conditioning(problem, RESOLUTION * problem.scale),
+    )
+    whole = Node(np.arange(0), screening.allowed, screening.upper)
+    _record(search, screening)
+    search.descend(whole, _neighbourhoods(screening), screening.removed_upper)
+    return search.upper
+
+
 def _record(search: BranchAndBound, screening: Screening) -> None:
     """Close what is outside the neighbourhoods."""
     if screening.removed_upper > -math.inf:

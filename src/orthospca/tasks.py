@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from orthospca._threads import single_threaded_blas
-from orthospca._typing import Array
+from orthospca._typing import Array, BoolArray
+from orthospca.large import LargeProblem
 from orthospca.limits import Watch
 from orthospca.problem import Subproblem
 from orthospca.result import Progress, Status
 from orthospca.search import Outcome, Tolerance
 from orthospca.stages import STAGE_SOLVERS
+from orthospca.support import Candidate
 
 
 class Link:
@@ -86,13 +90,54 @@ class Task:
     node_limit: float
     n_jobs: int | None = 1
 
+    def run(self, watch: Watch) -> Outcome:
+        """Solve the stage."""
+        problem = Subproblem(self.matrix, self.sparsity, self.previous)
+        return STAGE_SOLVERS[self.method](problem, self.tolerance, watch, self.n_jobs)
 
-def solve_block(task: Task, link: Link) -> Outcome:
+
+@dataclass(frozen=True, eq=False)
+class LargeTask:
+    """One stage of one block that is too large for a matrix, solved where its data are.
+
+    Attributes
+    ----------
+    problem : LargeProblem
+        With all features.
+    members : boolean array
+        Those of the block.
+    sparsity, previous, method, tolerance, seconds, node_limit
+        As of :class:`Task`.
+    """
+
+    problem: LargeProblem
+    members: BoolArray
+    sparsity: int
+    previous: Array
+    method: str
+    tolerance: Tolerance
+    seconds: float
+    node_limit: float
+
+    def run(self, watch: Watch) -> Outcome:
+        """Solve the stage."""
+        previous = np.zeros((len(self.members), self.previous.shape[1]))
+        previous[self.members] = self.previous
+        solver = STAGE_SOLVERS[self.method]
+        outcome = self.problem.solve_stage(
+            self.sparsity, previous, self.tolerance, watch, solver, self.members
+        )
+        best = outcome.best
+        if best is not None:
+            best = Candidate(best.value, best.vector[self.members])
+        return replace(outcome, best=best)
+
+
+def solve_block(task: Task | LargeTask, link: Link) -> Outcome:
     """Solve one stage of one block, and return no more of it than is needed."""
     watch = BlockWatch(task.seconds, task.node_limit, link)
-    problem = Subproblem(task.matrix, task.sparsity, task.previous)
     with watch.listening(), single_threaded_blas():
-        outcome = STAGE_SOLVERS[task.method](problem, task.tolerance, watch, task.n_jobs)
+        outcome = task.run(watch)
     if watch.interrupted and link.watch is not None:
         link.watch.interrupted = True
     return replace(outcome, closed=())

@@ -71,7 +71,7 @@ def plan_blocks(problem: Problem, threshold: float | str | Blocks, tolerance: To
             raise ValueError(
                 f"threshold: the blocks are those of {len(threshold.labels)} features, Q has {n}"
             )
-        return replace(whole, blocks=threshold, note=_describe(threshold, n))
+        return replace(whole, blocks=threshold, note=describe(threshold, n))
     if threshold == "auto":
         return _automatic(problem, tolerance, whole)
     delta = float(threshold)
@@ -80,7 +80,7 @@ def plan_blocks(problem: Problem, threshold: float | str | Blocks, tolerance: To
     blocks = blocks_of(matrix, delta)
     if blocks.n_blocks == 1:
         return whole
-    return replace(whole, blocks=blocks, note=_describe(blocks, n))
+    return replace(whole, blocks=blocks, note=describe(blocks, n))
 
 
 def _automatic(problem: Problem, tolerance: Tolerance, whole: Plan) -> Plan:
@@ -109,7 +109,7 @@ def _automatic(problem: Problem, tolerance: Tolerance, whole: Plan) -> Plan:
         blocks = blocks_of(matrix, delta)
         if blocks.cross > 0 and p > 1:
             tolerance = Tolerance(0.5 * tolerance.eps, 0.5 * tolerance.gap)
-        note = f"threshold='auto' chose {delta:.6g}: {_describe(blocks, n)}"
+        note = f"threshold='auto' chose {delta:.6g}: {describe(blocks, n)}"
         return replace(whole, blocks=blocks, tolerance=tolerance, note=note)
     exact = sweep.at(0.0)
     reason = (
@@ -119,7 +119,7 @@ def _automatic(problem: Problem, tolerance: Tolerance, whole: Plan) -> Plan:
     if exact[0] == 1:
         return replace(whole, note=f"threshold='auto' chose 0: {reason}")
     blocks = blocks_of(matrix, 0.0)
-    note = f"threshold='auto' chose 0: {reason}; {_describe(blocks, n)}"
+    note = f"threshold='auto' chose 0: {reason}; {describe(blocks, n)}"
     return replace(whole, blocks=blocks, note=note)
 
 
@@ -138,7 +138,8 @@ def _smallest_allowed(problem: Problem, tolerance: Tolerance) -> float:
     return smallest
 
 
-def _describe(blocks: Blocks, n: int) -> str:
+def describe(blocks: Blocks, n: int) -> str:
+    """Say in words how the features are split."""
     text = f"{blocks.n_blocks} blocks, the largest of {blocks.largest} of {n} features"
     if blocks.cross == 0.0 and blocks.inside == "kept":
         return f"{text}, along exact zeros: nothing is lost"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orthospca._typing import Array
+from orthospca.blocks import Blocks, blocks_of_data
 from orthospca.covariance import DataCovariance
+from orthospca.decomposition import Pool
 from orthospca.large import LARGEST_MATRIX, LargeProblem
 from orthospca.limits import Watch
+from orthospca.partitioned_data import PartitionedData
 from orthospca.problem import validate_integer, validate_sparsity
-from orthospca.result import Result
+from orthospca.result import Component, Result
 from orthospca.search import Outcome, Tolerance
 from orthospca.sequence import overall_status, run_stages
-from orthospca.stages import StageSolver
+from orthospca.stages import STAGE_SOLVERS
+from orthospca.thresholds import describe
 
 
 def is_wide(Q: Any) -> bool:
@@ -28,50 +33,109 @@ def refuse_for_wide(covariance: DataCovariance, method: str, threshold: Any) -> 
             f"method must be 'branch-and-bound' or 'eigenvalue' for data with {n} features, "
             f"more than {LARGEST_MATRIX}, got {method!r}"
         )
-    if threshold not in (0.0, "auto"):
-        raise ValueError(
-            f"threshold must be 0.0 or 'auto' for data with {n} features, more than "
-            f"{LARGEST_MATRIX}, got {threshold!r}"
-        )
+    if isinstance(threshold, Blocks):
+        if len(threshold.labels) != n:
+            raise ValueError(
+                f"threshold: the blocks are those of {len(threshold.labels)} features, Q has {n}"
+            )
+        if threshold.inside != "kept":
+            raise ValueError(
+                f"threshold: blocks of data with {n} features, more than {LARGEST_MATRIX}, must "
+                f"keep the entries inside them, got inside={threshold.inside!r}"
+            )
 
 
-def solve_wide(
-    covariance: DataCovariance,
-    sparsity: Any,
-    n_components: Any,
-    method: str,
-    solver: StageSolver,
-    tolerance: Tolerance,
-    watch: Watch,
-    n_jobs: int | None,
-    problem: LargeProblem | None = None,
-) -> Result:
-    """Find components of a covariance that is never formed in full.
+@dataclass(frozen=True, eq=False)
+class WideSolve:
+    """What is asked for, and how it is to be found.
 
-    ``problem`` may hold what earlier solves have learnt about its rows.
+    Attributes
+    ----------
+    covariance : DataCovariance
+    limits : tuple of int
+        The sparsity of each component.
+    method : str
+    tolerance : Tolerance
+    watch : Watch
+    n_jobs : int, optional
+    problem : LargeProblem
+        May hold what earlier solves have learnt about its rows.
     """
-    n = covariance.n_features
-    count = validate_integer("n_components", n_components, 1, n, "the number of features")
-    limits = validate_sparsity(sparsity, count, n)
-    if problem is None:
-        problem = LargeProblem(covariance, max(limits), tolerance.gap, n_jobs)
-    large = problem
 
-    def solve_stage(limit: int, previous: Array) -> Outcome:
-        return large.solve_stage(limit, previous, tolerance, watch, solver)
+    covariance: DataCovariance
+    limits: tuple[int, ...]
+    method: str
+    tolerance: Tolerance
+    watch: Watch
+    n_jobs: int | None
+    problem: LargeProblem
 
-    found, exhausted = run_stages(n, limits, solve_stage, watch)
-    return Result(
-        stages=tuple(found),
-        n_features=n,
-        sparsity=limits,
-        status=overall_status(found, count, exhausted, watch),
-        exhausted=exhausted,
-        method=method,
-        guarantee=max((c.upper_bound - c.variance for c in found), default=0.0),
-        runtime=watch.elapsed,
-        history=tuple(watch.history),
-        feature_names=covariance.feature_names,
-        note=f"reduced from {n} features by row bounds; the covariance was never formed in full",
-        total_variance=float(covariance.diagonal.sum()),
-    )
+    @classmethod
+    def of(
+        cls,
+        covariance: DataCovariance,
+        sparsity: Any,
+        n_components: Any,
+        method: str,
+        tolerance: Tolerance,
+        watch: Watch,
+        n_jobs: int | None,
+        problem: LargeProblem | None = None,
+    ) -> WideSolve:
+        """Check what is asked for."""
+        n = covariance.n_features
+        count = validate_integer("n_components", n_components, 1, n, "the number of features")
+        limits = validate_sparsity(sparsity, count, n)
+        if problem is None:
+            problem = LargeProblem(covariance, max(limits), tolerance.gap, n_jobs)
+        return cls(covariance, limits, method, tolerance, watch, n_jobs, problem)
+
+    def run(self, threshold: float | str | Blocks = 0.0) -> Result:
+        """Find the components of a covariance that is never formed in full."""
+        n = self.covariance.n_features
+        if threshold == "auto" or threshold == 0.0:
+            note = f"reduced from {n} features by row bounds; the covariance was never formed"
+            if threshold == "auto":
+                note = f"threshold='auto' chose 0: features were {note}"
+            return replace(self._one_by_one(), note=note)
+        blocks = threshold
+        if not isinstance(blocks, Blocks):
+            assert not isinstance(threshold, str | Blocks)
+            blocks = blocks_of_data(self.covariance, threshold)
+        note = f"{describe(blocks, n)}; the covariance was never formed"
+        if blocks.n_blocks == 1:
+            return replace(self._one_by_one(), note=note)
+        return replace(self._by_blocks(blocks), note=note)
+
+    def _one_by_one(self) -> Result:
+        solver = STAGE_SOLVERS[self.method]
+
+        def solve_stage(limit: int, previous: Array) -> Outcome:
+            return self.problem.solve_stage(limit, previous, self.tolerance, self.watch, solver)
+
+        n = self.covariance.n_features
+        found, exhausted = run_stages(n, self.limits, solve_stage, self.watch)
+        guarantee = max((c.upper_bound - c.variance for c in found), default=0.0)
+        return self._result(found, exhausted, guarantee)
+
+    def _by_blocks(self, blocks: Blocks) -> Result:
+        partitioned = PartitionedData(self.problem, self.limits, blocks)
+        tolerance = self.tolerance
+        pool = Pool(partitioned, self.method, tolerance, tolerance, self.watch, self.n_jobs)
+        merged = pool.run()
+        return self._result(merged.components, merged.exhausted, merged.guarantee)
+
+    def _result(self, found: list[Component], exhausted: bool, guarantee: float) -> Result:
+        return Result(
+            stages=tuple(found),
+            n_features=self.covariance.n_features,
+            sparsity=self.limits,
+            status=overall_status(found, len(self.limits), exhausted, self.watch),
+            exhausted=exhausted,
+            method=self.method,
+            guarantee=guarantee,
+            runtime=self.watch.elapsed,
+            history=tuple(self.watch.history),
+            feature_names=self.covariance.feature_names,
+            total_variance=float(self.covariance.diagonal.sum()),
+        )

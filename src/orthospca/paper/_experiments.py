@@ -12,7 +12,7 @@ import numpy as np
 from orthospca import datasets
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
-from orthospca.blocks import block_diagonalize, threshold_sweep
+from orthospca.blocks import Blocks, block_diagonalize, threshold_sweep
 from orthospca.components import solve
 from orthospca.tables import read_table
 
@@ -100,9 +100,11 @@ def largest_joining_threshold(Q: Array) -> float:
     return float(sweep.magnitudes[-1]) if joined else 0.0
 
 
-def orthogonal_run(Q: Array, sparsity: int, count: int, method: str) -> Run:
+def orthogonal_run(
+    Q: Array, sparsity: int, count: int, method: str, threshold: float | Blocks = 0.0
+) -> Run:
     """Orthogonal components: GS-SPCA if the method is enumeration."""
-    result = solve(Q, sparsity, count, method=method, gap=GAP)
+    result = solve(Q, sparsity, count, method=method, gap=GAP, threshold=threshold)
     return Run(
         GS if method == "enumeration" else method,
         sparsity,

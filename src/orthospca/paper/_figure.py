@@ -10,6 +10,7 @@ from orthospca.paper._experiments import DEFLATION, GS, Run
 from orthospca.plotting import BLUE, GREY, ORANGE, PALE
 
 if TYPE_CHECKING:
+    from orthospca.paper._compare import Comparison
     from orthospca.paper._run import Experiments
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -22,6 +23,16 @@ METHOD_LOOKS: dict[str, dict[str, Any]] = {
     "enumeration": {"color": BLUE, "marker": "o", "label": "enumeration in batches"},
     "eigenvalue": {"color": "#3c8d5a", "marker": "^", "label": "branch and bound, eigenvalue"},
     "branch-and-bound": {"color": "#a3242f", "marker": "D", "label": "branch and bound, strong"},
+    "blocks-enumeration": {
+        "color": ORANGE,
+        "marker": "s",
+        "label": "decomposition, enumeration in blocks",
+    },
+    "blocks-branch-and-bound": {
+        "color": "#6b4c9a",
+        "marker": "v",
+        "label": "decomposition, strong bound in blocks",
+    },
 }
 
 
@@ -77,46 +88,86 @@ def draw_panels(found: Experiments) -> Any:
 
 
 def draw_speed(found: Experiments) -> Any:
-    """Draw the time of each method on each component, and on larger blocks."""
+    """Draw the time of each method on each component, and on larger leading parts.
+
+    Above, the matrix itself; below, where there are blocks, the block-diagonal matrix that the
+    first threshold makes of it, solved as a whole and block by block.
+    """
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
 
     plan = found.plan
     width = len(plan.sparsities) + bool(found.growth)
-    figure = Figure(figsize=(4.2 * width, 4.3), layout="constrained")
-    axes = list(figure.subplots(1, width, squeeze=False).flat)
-    for ax, p in zip(axes, plan.sparsities, strict=False):
+    shown = [made for made in found.splits if made.threshold == plan.thresholds[0]]
+    height = 2 if shown else 1
+    figure = Figure(figsize=(4.2 * width, 0.5 + 3.8 * height), layout="constrained")
+    grid = figure.subplots(height, width, squeeze=False)
+    for ax, p in zip(grid[0], plan.sparsities, strict=False):
         chosen = [c for c in found.comparisons if c.sparsity == p]
-        for c in chosen:
-            times = 1000.0 * c.run.seconds
-            ax.plot(range(1, len(times) + 1), times, markersize=4, **METHOD_LOOKS[c.method])
-        stages = len(chosen[0].run.variances) + chosen[0].run.exhausted
-        plain = 1000.0 * chosen[0].plain.seconds / stages
-        ax.axhline(plain, color=GREY, linestyle="--", label="plain Python loop, on average")
-        ax.set_title(f"{len(found.matrix)} genes, sparsity {p}")
-        ax.set_xlabel("r")
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes[0].set_ylabel("milliseconds of the r-th component")
+        _draw_stages(ax, chosen, f"{len(found.matrix)} genes, sparsity {p}")
     if found.growth:
-        ax = axes[-1]
-        orders = sorted({c.order for c in found.growth})
-        for method in ("eigenvalue", "branch-and-bound"):
-            seconds = [c.run.total_seconds for c in found.growth if c.method == method]
-            ax.plot(orders, seconds, markersize=4, **METHOD_LOOKS[method])
-        loop = {c.order: c.plain.seconds for c in found.growth}
-        ax.plot(orders, [loop[order] for order in orders], "--", color=GREY)
-        ax.set_xscale("log")
-        ax.set_xticks(orders, map(str, orders))
-        ax.minorticks_off()
-        ax.set_xlabel("genes")
-        ax.set_ylabel("seconds")
-        ax.set_title(f"{plan.growth_count} components, sparsity {plan.growth_sparsity}")
-    for ax in axes:
-        ax.set_yscale("log")
-        _tidy(ax)
-    handles, names = axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=4, frameon=False)
+        title = f"{plan.growth_count} components, sparsity {plan.growth_sparsity}"
+        _draw_growth(grid[0, -1], found.growth, title)
+    for made in shown:
+        ax = grid[1, plan.sparsities.index(made.sparsity)]
+        title = f"blocks {_sizes(made.sizes)} (δ = {made.threshold:g})"
+        _draw_stages(ax, [*made.whole, *made.blocks], f"{title}, sparsity {made.sparsity}")
+    if shown and found.growth_splits:
+        compared = [c for made in found.growth_splits for c in [*made.whole, *made.blocks]]
+        title = f"blocks (δ = {plan.growth_threshold:g}), sparsity {plan.growth_sparsity}"
+        _draw_growth(grid[1, -1], compared, title)
+    elif shown and found.growth:
+        grid[1, -1].set_visible(False)
+    for row in grid:
+        row[0].set_ylabel("milliseconds of the r-th component")
+    named: dict[str, Any] = {}
+    for ax in grid.flat:
+        if ax.get_visible():
+            ax.set_yscale("log")
+            _tidy(ax)
+            handles, names = ax.get_legend_handles_labels()
+            named |= dict(zip(names, handles, strict=True))
+    figure.legend(
+        list(named.values()), list(named), loc="outside upper center", ncols=3, frameon=False
+    )
     return figure
+
+
+def _draw_stages(ax: Any, chosen: list[Comparison], title: str) -> None:
+    """Milliseconds of each component, a line for each method, and the plain loop's average."""
+    from matplotlib.ticker import MaxNLocator
+
+    for c in chosen:
+        times = 1000.0 * c.run.seconds
+        ax.plot(range(1, len(times) + 1), times, markersize=4, **METHOD_LOOKS[c.method])
+    stages = len(chosen[0].run.variances) + chosen[0].run.exhausted
+    plain = 1000.0 * chosen[0].plain.seconds / stages
+    ax.axhline(plain, color=GREY, linestyle="--", label="plain Python loop, on average")
+    ax.set_title(title, fontsize=11)
+    ax.set_xlabel("r")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _draw_growth(ax: Any, compared: list[Comparison], title: str) -> None:
+    """Seconds of the whole sequence by the number of genes, a line for each method."""
+    orders = sorted({c.order for c in compared})
+    for method in dict.fromkeys(c.method for c in compared):
+        seconds = {c.order: c.run.total_seconds for c in compared if c.method == method}
+        ax.plot(list(seconds), list(seconds.values()), markersize=4, **METHOD_LOOKS[method])
+    loop = {c.order: c.plain.seconds for c in compared}
+    ax.plot(orders, [loop[order] for order in orders], "--", color=GREY)
+    ax.set_xscale("log")
+    ax.set_xticks(orders, map(str, orders))
+    ax.minorticks_off()
+    ax.set_xlabel("genes")
+    ax.set_ylabel("seconds")
+    ax.set_title(title, fontsize=11)
+
+
+def _sizes(sizes: tuple[int, ...]) -> str:
+    """The sizes of blocks, with those of one in short: ``16, 4 × 1``."""
+    alone = sum(size == 1 for size in sizes)
+    parts = [str(size) for size in sizes if size > 1]
+    return ", ".join([*parts, *([f"{alone} × 1"] if alone else [])])
 
 
 def _line(ax: Any, x: Any, y: Any, run: Run) -> None:

@@ -9,12 +9,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from rich import box
-from rich.table import Table
 
 from orthospca._errors import InputError
 from orthospca._output import make_folder, say, show, writing
 from orthospca._typing import Array
+from orthospca.paper._compare import Comparison, compare
 from orthospca.paper._experiments import (
     ORDER,
     Run,
@@ -25,14 +24,10 @@ from orthospca.paper._experiments import (
     load_covcolon,
     orthogonal_run,
 )
-from orthospca.paper._plain import PlainTime, time_plain
+from orthospca.paper._splits import Split, split
 from orthospca.report._pictures import has_matplotlib
 
-METHODS = {
-    "enumeration": "enumeration in batches",
-    "eigenvalue": "branch and bound, eigenvalue bounds",
-    "branch-and-bound": "branch and bound, strong bound",
-}
+WHOLE = ("enumeration", "eigenvalue", "branch-and-bound")
 
 
 @dataclass(frozen=True)
@@ -51,9 +46,11 @@ class Plan:
         Each time is the shortest of so many runs, and of more within so many seconds.
     sample : int
         Supports timed in each stage where the plain loop is extrapolated.
-    orders, growth_sparsity, growth_count
-        Sizes of the leading blocks on which methods are compared beyond the paper, the sparsity and
-        the number of components there.
+    thresholds : tuple of float
+        Those by which the matrix is made block-diagonal; pictures show the first.
+    orders, growth_sparsity, growth_count, growth_threshold
+        Sizes of the leading parts on which methods are compared beyond the paper, and the sparsity,
+        the number of components and the threshold there.
     """
 
     sparsities: tuple[int, ...] = (3, 5, 8)
@@ -62,29 +59,22 @@ class Plan:
     repeats: int = 3
     budget: float = 2.0
     sample: int = 1000
+    thresholds: tuple[float, ...] = (150.0, 100.0, 200.0)
     orders: tuple[int, ...] = (20, 40, 80, 160)
     growth_sparsity: int = 5
     growth_count: int = 3
+    growth_threshold: float = 200.0
 
 
 FULL = Plan()
-QUICK = Plan(sweep=tuple(range(2, 7)), repeats=1, budget=0.0, sample=200, orders=(20, 40))
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """One method's time on one problem, beside the plain loop's."""
-
-    order: int
-    sparsity: int
-    run: Run
-    method: str
-    plain: PlainTime
-
-    @property
-    def speedup(self) -> float:
-        """How many times faster than the plain loop."""
-        return self.plain.seconds / self.run.total_seconds
+QUICK = Plan(
+    sweep=tuple(range(2, 7)),
+    repeats=1,
+    budget=0.0,
+    sample=200,
+    thresholds=(150.0,),
+    orders=(20, 40),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +87,9 @@ class Experiments:
     deflation: dict[int, Run]
     sweep: dict[int, tuple[Run, Run]]
     comparisons: list[Comparison]
+    splits: list[Split]
     growth: list[Comparison]
+    growth_splits: list[Split]
 
 
 def run_paper(output: Path, *, quick: bool = False, plan: Plan | None = None) -> Experiments:
@@ -113,9 +105,10 @@ def run_paper(output: Path, *, quick: bool = False, plan: Plan | None = None) ->
         f"{largest_joining_threshold(Q):.4g}"
     )
     found = measure(Q, plan)
+    from orthospca.paper._tables import sequence_table, speed_table, split_table
     from orthospca.paper._words import findings
 
-    show(_sequence_table(found), *findings(found), _speed_table(found))
+    show(sequence_table(found), *findings(found), speed_table(found), split_table(found))
     with writing(folder):
         written = _write(found, folder)
     say(f"wrote {', '.join(written)} to {folder}")
@@ -129,10 +122,10 @@ def measure(Q: Array, plan: Plan) -> Experiments:
     repeated = partial(fastest, repeats=plan.repeats, budget=plan.budget)
     for p in plan.sparsities:
         say(f"sparsity {p}: all components")
-        runs = {method: repeated(partial(orthogonal_run, Q, p, n, method)) for method in METHODS}
+        runs = {method: repeated(partial(orthogonal_run, Q, p, n, method)) for method in WHOLE}
         orthogonal[p] = runs["enumeration"]
         deflation[p] = repeated(partial(deflation_run, Q, p, n))
-        comparisons += _compare(Q, p, runs, plan.sample)
+        comparisons += compare(Q, p, runs, plan.sample, plan.repeats)
     sweep = {}
     for p in plan.sweep:
         say(f"sparsity {p}: the first {most} components")
@@ -140,12 +133,34 @@ def measure(Q: Array, plan: Plan) -> Experiments:
             repeated(partial(orthogonal_run, Q, p, most, "enumeration")),
             repeated(partial(deflation_run, Q, p, most)),
         )
-    return Experiments(Q, plan, orthogonal, deflation, sweep, comparisons, _grow(plan))
+    splits = _split(Q, plan)
+    growth, growth_splits = _grow(plan)
+    return Experiments(
+        Q, plan, orthogonal, deflation, sweep, comparisons, splits, growth, growth_splits
+    )
 
 
-def _grow(plan: Plan) -> list[Comparison]:
-    """Larger leading blocks, where an enumeration has no chance; none if there is no data."""
+def _split(Q: Array, plan: Plan) -> list[Split]:
+    """All components of the block-diagonal matrices, for thresholds that give several blocks."""
+    splits = []
+    for threshold in plan.thresholds:
+        for p in plan.sparsities:
+            say(f"threshold {threshold:g}, sparsity {p}: all components, by blocks")
+            made = _split_by(plan, Q, p, len(Q), threshold, WHOLE[:1])
+            splits += [] if made is None else [made]
+    return splits
+
+
+def _split_by(
+    plan: Plan, Q: Array, p: int, count: int, threshold: float, whole: tuple[str, ...]
+) -> Split | None:
+    return split(Q, p, count, threshold, whole, plan.repeats, plan.budget, plan.sample)
+
+
+def _grow(plan: Plan) -> tuple[list[Comparison], list[Split]]:
+    """Larger leading parts, where an enumeration has no chance; none if there is no data."""
     growth: list[Comparison] = []
+    splits: list[Split] = []
     p, count = plan.growth_sparsity, plan.growth_count
     for order in plan.orders:
         try:
@@ -157,69 +172,12 @@ def _grow(plan: Plan) -> list[Comparison]:
             method: fastest(
                 partial(orthogonal_run, block, p, count, method), plan.repeats, plan.budget
             )
-            for method in ("eigenvalue", "branch-and-bound")
+            for method in WHOLE[1:]
         }
-        growth += _compare(block, p, runs, plan.sample)
-    return growth
-
-
-def _compare(Q: Array, p: int, runs: dict[str, Run], sample: int) -> list[Comparison]:
-    reference = next(iter(runs.values()))
-    stages = len(reference.variances) + reference.exhausted
-    plain = time_plain(Q, p, reference.components, stages, sample)
-    return [Comparison(len(Q), p, run, method, plain) for method, run in runs.items()]
-
-
-def _sequence_table(found: Experiments) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Sequences", title_justify="left")
-    for heading in (
-        "sparsity",
-        "components",
-        "last variance",
-        "of total, all",
-        "largest deviation from 90°",
-        "the same by deflation",
-    ):
-        table.add_column(heading, justify="right")
-    for p, run in found.orthogonal.items():
-        table.add_row(
-            str(p),
-            f"{len(run.variances)}{' (no more exist)' if run.exhausted else ''}",
-            f"{run.variances[-1]:.4g}",
-            f"{run.variances.sum() / found.matrix.trace():.1%}",
-            f"{run.deviations[-1]:.1e}°",
-            f"{found.deflation[p].deviations[-1]:.1f}°",
-        )
-    return table
-
-
-def _speed_table(found: Experiments) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        title="Time, beside a plain Python loop over all supports",
-        title_justify="left",
-        caption="* extrapolated from a sample of supports",
-        caption_justify="left",
-    )
-    for heading in ("genes", "sparsity", "components"):
-        table.add_column(heading, justify="right")
-    table.add_column("method")
-    for heading in ("seconds", "plain loop", "times faster"):
-        table.add_column(heading, justify="right")
-    for group in (found.comparisons, found.growth):
-        for c in group:
-            table.add_row(
-                str(c.order),
-                str(c.sparsity),
-                str(len(c.run.variances)),
-                METHODS[c.method],
-                f"{c.run.total_seconds:.3g}",
-                f"{c.plain.seconds:.3g}{'*' if c.plain.extrapolated else ''}",
-                f"{c.speedup:.3g}{'*' if c.plain.extrapolated else ''}",
-            )
-        table.add_section()
-    return table
+        growth += compare(block, p, runs, plan.sample, plan.repeats)
+        made = _split_by(plan, block, p, count, plan.growth_threshold, WHOLE[1:])
+        splits += [] if made is None else [made]
+    return growth, splits
 
 
 def panel_rows(found: Experiments) -> Iterable[tuple[object, ...]]:
@@ -257,18 +215,49 @@ def _write(found: Experiments, folder: Path) -> list[str]:
     with open(folder / "speed.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(
-            ["genes", "sparsity", "components", "method", "seconds", "plain_seconds",
-             "plain_extrapolated", "speedup"]
+            ["genes", "threshold", "largest_block", "sparsity", "components", "method", "seconds",
+             "plain_seconds", "plain_extrapolated", "speedup"]
         )  # fmt: skip
-        for c in [*found.comparisons, *found.growth]:
+        for c, threshold, largest in speed_rows(found):
             writer.writerow(
-                [c.order, c.sparsity, len(c.run.variances), c.method, c.run.total_seconds,
-                 c.plain.seconds, c.plain.extrapolated, c.speedup]
+                [c.order, threshold, largest, c.sparsity, len(c.run.variances), c.method,
+                 c.run.total_seconds, c.plain.seconds, c.plain.extrapolated, c.speedup]
             )  # fmt: skip
+    with open(folder / "decomposition.csv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(
+            ["threshold", "largest_block", "sparsity", "r", "variance", "upper_bound", "gap",
+             "variance_without_threshold"]
+        )  # fmt: skip
+        writer.writerows(decomposition_rows(found))
+    written = ["panels.csv", "speed.csv", "decomposition.csv"]
     if not has_matplotlib():
-        return ["panels.csv", "speed.csv (no pictures: matplotlib is not installed)"]
+        return [*written[:-1], f"{written[-1]} (no pictures: matplotlib is not installed)"]
     from orthospca.paper._figure import draw_panels, draw_speed
 
     draw_panels(found).savefig(folder / "panels.png", dpi=130)
     draw_speed(found).savefig(folder / "speed.png", dpi=130)
-    return ["panels.csv", "speed.csv", "panels.png", "speed.png"]
+    return [*written, "panels.png", "speed.png"]
+
+
+def speed_rows(found: Experiments) -> Iterable[tuple[Comparison, float, int]]:
+    """Every comparison with the threshold and the largest block of its matrix."""
+    for group, splits in (
+        (found.comparisons, found.splits),
+        (found.growth, found.growth_splits),
+    ):
+        yield from ((c, 0.0, c.order) for c in group)
+        for made in splits:
+            yield from ((c, made.threshold, made.sizes[0]) for c in [*made.whole, *made.blocks])
+
+
+def decomposition_rows(found: Experiments) -> Iterable[tuple[object, ...]]:
+    """What components of block-diagonal matrices are worth in the matrix itself."""
+    for made in found.splits:
+        best = found.orthogonal[made.sparsity].variances
+        for r, stage in enumerate(made.original.stages, start=1):
+            without = best[r - 1] if r <= len(best) else ""
+            yield (
+                made.threshold, made.sizes[0], made.sparsity, r, stage.variance,
+                stage.upper_bound, stage.gap, without,
+            )  # fmt: skip

@@ -12,10 +12,11 @@ import numpy as np
 
 from orthospca._display import closing_sentence
 from orthospca._typing import Array
-from orthospca.plotting import leading_eigenvalues
+from orthospca.covariance import DataCovariance
 from orthospca.report._html import Html, element, facts, paragraph, table
 from orthospca.report._pictures import Picture
 from orthospca.result import Component, Result, Status, format_gap
+from orthospca.spectrum import leading_eigenvalues
 
 METHODS = {
     "branch-and-bound": "branch and bound with the strong bound",
@@ -33,8 +34,8 @@ class Section:
     ----------
     title : str
     result : Result
-    matrix : ndarray of shape (n, n)
-        The matrix that was solved.
+    matrix : ndarray of shape (n, n), or DataCovariance
+        The matrix that was solved; if it is defined by data, the report does not form it.
     source : str
         What the data are, in a few words.
     matrix_kind : str
@@ -45,7 +46,7 @@ class Section:
 
     title: str
     result: Result
-    matrix: Array
+    matrix: Array | DataCovariance
     source: str = ""
     matrix_kind: str = "covariance"
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -104,7 +105,7 @@ def _problem(section: Section) -> Html:
     if settings.get("node_limit") is not None:
         pairs.append(("node limit", f"{settings['node_limit']} for each component"))
     if result.note:
-        pairs.append(("blocks", result.note))
+        pairs.append(("note", result.note))
     pairs += [
         ("status", result.status.value),
         ("time", f"{result.runtime:.2f} s"),

@@ -47,7 +47,7 @@ def draw(section: Section) -> list[Picture]:
             "which they load most.",
         ),
         (
-            lambda: plotting.plot_scree(result, section.matrix),
+            lambda: plotting.scree(result, section.eigenvalues),
             "Variance of each component, beside ordinary PCA, which uses all variables.",
         ),
         (

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from orthospca._errors import InputError
 from orthospca._typing import Array
+from orthospca.covariance import DataCovariance
 
 #: With more variables than this, a covariance matrix would fill the memory of most machines.
 MOST_VARIABLES = 20_000
@@ -43,6 +44,7 @@ class Table:
     def covariance(self) -> Array:
         """Covariance of the columns, divisor ``n_rows - 1``."""
         self._need_observations()
+        self._need_memory()
         if sparse.issparse(self.values):
             rows = self.values.shape[0]
             mean = np.asarray(self.values.mean(axis=0)).ravel()
@@ -53,14 +55,18 @@ class Table:
     def correlation(self) -> Array:
         """Correlation of the columns; a constant column is an error."""
         Q = self.covariance()
-        constant = np.flatnonzero(self._ranges() == 0.0)
-        if constant.size:
-            name = self.columns[constant[0]]
-            raise TableError(f"column {name!r} is constant, so it has no correlation")
+        self._need_variation()
         scale = np.sqrt(np.diag(Q))
         R = Q / np.outer(scale, scale)
         np.fill_diagonal(R, 1.0)
         return (R + R.T) / 2.0
+
+    def data_covariance(self, correlation: bool = False) -> DataCovariance:
+        """The covariance or correlation as the data define it, without the matrix."""
+        self._need_observations()
+        if correlation:
+            self._need_variation()
+        return DataCovariance(self.values, correlation=correlation)
 
     def square(self) -> Array:
         """The values themselves, a matrix that must be square."""
@@ -76,6 +82,12 @@ class Table:
         self._need_memory()
         return self.values.toarray() if sparse.issparse(self.values) else self.values
 
+    def _need_variation(self) -> None:
+        constant = np.flatnonzero(self._ranges() == 0.0)
+        if constant.size:
+            name = self.columns[constant[0]]
+            raise TableError(f"column {name!r} is constant, so it has no correlation")
+
     def _ranges(self) -> Array:
         if sparse.issparse(self.values):
             largest, smallest = self.values.max(axis=0), self.values.min(axis=0)
@@ -85,14 +97,14 @@ class Table:
     def _need_observations(self) -> None:
         if self.values.shape[0] < 2:
             raise TableError("the file has one row of numbers, and a covariance needs two or more")
-        self._need_memory()
 
     def _need_memory(self) -> None:
         count = len(self.columns)
         if count > MOST_VARIABLES:
             raise TableError(
                 f"the file has {count} variables, and with more than {MOST_VARIABLES} their "
-                "covariance matrix is too large to be formed: keep those of largest variance"
+                "matrix is too large to be formed, as --precomputed, a threshold and the methods "
+                "'enumeration' and 'deflation' need it"
             )
 
 
@@ -132,7 +144,7 @@ def table_of(
             f"{path} has {'one' if kept else 'no'} column of numbers, and a component needs two or "
             "more"
         )
-    values = values.astype(np.float64)
+    values = values.astype(np.float64, copy=False)
     if out:
         values = values[:, kept]
     left, names = [names[j] for j in sorted(out)], [names[j] for j in kept]

@@ -1,0 +1,119 @@
+"""What a result for one sparsity proves for another.
+
+Write ``v(p)`` for the best variance of a first component with at most p nonzeros, and d for the
+smallest diagonal entry of Q.  Three facts connect the problems of a path:
+
+1. *Feasibility.*  A component for p is feasible for every ``q ≥ p``; so ``v(p) ≤ v(q)``, and an
+   upper bound for q is one for p.
+2. *Averaging.*  ``(v(q) - d) / (q - 1) ≤ (v(p) - d) / (p - 1)`` for ``2 ≤ p ≤ q``.  *Proof.* Let x
+   be optimal for q and S a random set of p of q indices that contain its support.  Then
+   ``v(p)·‖x_S‖² ≥ x_SᵀQx_S``.  An index is in S with probability ``p/q`` and a pair with ``p/q·r``,
+   ``r = (p - 1)/(q - 1)``, so the expectation reads ``v(p) ≥ r·v(q) + (1 - r)·Σ Q_ii x_i²``, and
+   ``Σ Q_ii x_i² ≥ d``. ∎
+3. *Transfer.*  If all components found for q have at most p nonzeros, they are a result for p with
+   the same bounds: fewer vectors compete in each stage, and those before it are the same.
+
+The first two speak of the first component only: the bounds of later stages are conditional on the
+components before them, which change with p.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from orthospca._typing import Array
+from orthospca.covariance import DataCovariance
+from orthospca.result import Component, Result, Status
+from orthospca.search import Tolerance
+
+FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
+
+
+def taken_over(larger: Result | None, sparsity: int) -> Result | None:
+    """Return the result for a larger sparsity if it is one for this sparsity too (fact 3)."""
+    if larger is None or larger.status not in FINISHED:
+        return None
+    if any(len(support) > sparsity for support in larger.supports):
+        return None
+    return replace(
+        larger,
+        stages=tuple(replace(stage, nodes=0, runtime=0.0) for stage in larger.stages),
+        sparsity=(sparsity,) * len(larger.sparsity),
+        runtime=0.0,
+        history=(),
+    )
+
+
+def averaging_bound(upper: float, p: int, q: int, smallest: float) -> float:
+    """Return a bound on ``v(q)`` from one on ``v(p)``, ``2 ≤ p ≤ q`` (fact 2), rounded upwards."""
+    d = Fraction(smallest)
+    bound = float(d + (Fraction(upper) - d) * Fraction(q - 1, p - 1))
+    return math.nextafter(bound, math.inf)
+
+
+class Links:
+    """What follows for one sparsity from what is known of the others."""
+
+    def __init__(self, tolerance: Tolerance, covariance: Array | DataCovariance) -> None:
+        if isinstance(covariance, DataCovariance):
+            # Positive semidefinite, so the largest entry is on the diagonal; the smallest variance
+            # is rounded downwards, which leaves the averaging bound true.
+            scale = float(covariance.diagonal.max())
+            radius = covariance.relative_radius
+            self._smallest = float(covariance.diagonal.min()) * (1 - radius)
+        else:
+            scale = float(np.abs(covariance).max())
+            self._smallest = float(covariance.diagonal().min())
+        self._tolerance = replace(tolerance, scale=scale or 1.0)
+
+    def met(self, lower: float, upper: float) -> bool:
+        """Whether there are a vector and a bound, and the gap is within the tolerance."""
+        known = math.isfinite(lower) and math.isfinite(upper)
+        return known and self._tolerance.met(lower, upper)
+
+    def connect(self, sparsities: Sequence[int], results: Sequence[Result]) -> tuple[Result, ...]:
+        """Use the first component of each sparsity for all others (facts 1 and 2)."""
+        bounds = [result.stages[0].upper_bound for result in results]
+        connected: list[Result] = []
+        for i, (q, result) in enumerate(zip(sparsities, results, strict=True)):
+            upper = min(bounds[i:])
+            for p, bound in zip(sparsities[:i], bounds, strict=False):
+                if p > 1:
+                    upper = min(upper, averaging_bound(bound, p, q, self._smallest))
+            best = result
+            if connected and len(result.sparsity) == 1:
+                best = with_better(result, connected[-1].stages[0])
+            connected.append(self.with_upper(best, upper))
+        return tuple(connected)
+
+    def with_upper(self, result: Result, upper: float) -> Result:
+        """Return the result with a bound on its first stage, and the statuses that follow."""
+        first = result.stages[0]
+        # Rounding may put a proved bound a hair below the value that attains it.
+        upper = max(min(upper, first.upper_bound), first.variance)
+        status = Status.OPTIMAL if self.met(first.variance, upper) else first.status
+        stages = (replace(first, upper_bound=upper, status=status), *result.stages[1:])
+        overall = result.status
+        if result.exhausted or len(stages) == len(result.sparsity):
+            finished = Status.EXHAUSTED if result.exhausted else Status.OPTIMAL
+            still_open = [stage.status for stage in stages if stage.status is not Status.OPTIMAL]
+            overall = still_open[-1] if still_open else finished
+        return replace(
+            result,
+            stages=stages,
+            status=overall,
+            guarantee=max(stage.upper_bound - stage.variance for stage in stages),
+        )
+
+
+def with_better(result: Result, other: Component) -> Result:
+    """Return the result of one component with another vector, if that has more variance."""
+    own = result.stages[0]
+    if other.variance <= own.variance:
+        return result
+    return replace(result, stages=(replace(own, vector=other.vector, variance=other.variance),))

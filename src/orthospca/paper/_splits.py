@@ -1,0 +1,116 @@
+"""Decomposition into blocks: a matrix solved as a whole and block by block.
+
+Algorithm 2 makes a block-diagonal matrix A of Q.  By Theorem 1 the components of A are those of its
+blocks, merged, so both ways of solving A have the same answer and their times can be compared.  The
+components of A are not those of Q: what they are worth there, the upper bounds of Q itself tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from orthospca._typing import Array
+from orthospca.blocks import Blocks, block_diagonalize
+from orthospca.components import solve
+from orthospca.paper._compare import BY_BLOCKS, Comparison, compare
+from orthospca.paper._experiments import GAP, fastest, orthogonal_run
+from orthospca.result import Result, format_gap
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One block-diagonal matrix and one sparsity.
+
+    Attributes
+    ----------
+    threshold : float
+    sizes : tuple of int
+        Of the blocks, the largest first.
+    sparsity : int
+    whole, blocks : list of Comparison
+        Methods on the block-diagonal matrix as a whole, and block by block.
+    original : Result
+        The same blocks with the upper bounds of the matrix from which they come.
+    """
+
+    threshold: float
+    sizes: tuple[int, ...]
+    sparsity: int
+    whole: list[Comparison]
+    blocks: list[Comparison]
+    original: Result
+
+    @property
+    def difference(self) -> float:
+        """Largest difference between variances found as a whole and block by block."""
+        reference = self.whole[0].run.variances
+        return max(
+            float(np.abs(c.run.variances - reference).max(initial=0.0))
+            if len(c.run.variances) == len(reference)
+            else np.inf
+            for c in self.blocks
+        )
+
+    @property
+    def speedup(self) -> float:
+        """How many times faster the blocks are solved than the whole, by the same method."""
+        return self.whole[0].run.total_seconds / self.blocks[0].run.total_seconds
+
+    def certified(self, gap: float = 0.01) -> int:
+        """How many components, from the first on, have at most this gap in the original matrix."""
+        beyond = np.flatnonzero(self.original.gaps > gap)
+        return int(beyond[0]) if len(beyond) else self.original.n_components
+
+
+def split(
+    Q: Array,
+    sparsity: int,
+    count: int,
+    threshold: float,
+    whole: tuple[str, ...],
+    repeats: int,
+    budget: float,
+    sample: int,
+) -> Split | None:
+    """Solve the block-diagonal matrix of a threshold in both ways; None if there is one block.
+
+    Parameters
+    ----------
+    Q : array of shape (n, n)
+    sparsity, count : int
+    threshold : float
+    whole : tuple of str
+        Methods for the matrix as a whole.
+    repeats, budget : int, float
+        Each time is the shortest of so many runs, and of more within so many seconds.
+    sample : int
+        Supports timed in each stage where the plain loop is extrapolated.
+    """
+    found = block_diagonalize(Q, threshold)
+    if found.n_blocks == 1:
+        return None
+    A = found.matrix(Q)
+    undivided = _one_block(len(Q))
+    run = partial(orthogonal_run, A, sparsity, count)
+    repeated = partial(fastest, repeats=repeats, budget=budget)
+    runs = {m: repeated(partial(run, m, undivided)) for m in whole}
+    runs |= {name: repeated(partial(run, m)) for m, name in BY_BLOCKS.items()}
+    compared = compare(A, sparsity, runs, sample, repeats)
+    original = solve(Q, sparsity, count, method="enumeration", gap=GAP, threshold=found)
+    sizes = tuple(sorted(found.sizes.tolist(), reverse=True))
+    return Split(
+        threshold, sizes, sparsity, compared[: len(whole)], compared[len(whole) :], original
+    )
+
+
+def percent(gap: float) -> str:
+    """A gap as people read it, large ones too."""
+    return f"{100 * gap:.0f} %" if gap >= 0.1 else format_gap(gap)
+
+
+def _one_block(n: int) -> Blocks:
+    """All indices together: the solver would split along exact zeros by itself otherwise."""
+    return block_diagonalize(np.ones((n, n)), 0.0)
