@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from brute_force import candidates, support_above
+from brute_force import _is_rational_psd, candidates, support_above
 from test_search import (
     Case,
     Fixing,
@@ -50,8 +50,14 @@ from orthospca.support import Candidate
 #: The constants of the module: as they are, and so small that every path is taken.
 SETTINGS: tuple[dict[str, Any], ...] = (
     {},
-    {"ENUMERATE_BELOW": 1, "TILE": 1, "FIRST_ROWS": 1, "FREE_STEPS": 0.0},
-    {"ENUMERATE_BELOW": 1, "TILE": 12, "FIRST_ROWS": 2, "PENALTIES": (1e-3, 1.0, 1e5)},
+    {"ENUMERATE_BELOW": 1, "TILE": 1, "FIRST_ROWS": 1, "FREE_STEPS": 0.0, "FULL_SHARE": 0},
+    {
+        "ENUMERATE_BELOW": 1,
+        "TILE": 12,
+        "FIRST_ROWS": 2,
+        "FULL_SHARE": 0,
+        "PENALTIES": (1e-3, 1.0, 1e5),
+    },
     {"ENUMERATE_BELOW": 3, "TILE": 20, "FIRST_ROWS": 1, "PENALTIES": (1e3,)},
 )
 
@@ -150,7 +156,7 @@ def test_no_index_of_a_support_above_the_level_is_dropped(
     setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tests single steps, at levels around the values of supports, with each penalty."""
-    check_frames(range(2000, 2100), monkeypatch, setting)
+    check_frames(range(2000, 2070), monkeypatch, setting)
 
 
 @pytest.mark.slow
@@ -159,7 +165,7 @@ def test_no_index_of_a_support_above_the_level_is_dropped_at_length(
     setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tests many more of them."""
-    check_frames(range(2100, 3500), monkeypatch, setting)
+    check_frames(range(2070, 3500), monkeypatch, setting)
 
 
 def check_best(case: Case, best: Candidate, incumbent: Candidate) -> None:
@@ -240,6 +246,7 @@ def test_tiles_do_not_change_what_is_dropped(monkeypatch: pytest.MonkeyPatch) ->
     Rows are left with a coarse cost where that decides as much: more of them may stay in later
     rounds, never fewer.
     """
+    monkeypatch.setattr(conditioning, "FULL_SHARE", 0)
     compared = worse = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -257,7 +264,7 @@ def test_tiles_do_not_change_what_is_dropped(monkeypatch: pytest.MonkeyPatch) ->
             found = frame.condition(inside)
             if found is None or found[1][free].min() <= 0:
                 continue
-            monkeypatch.undo()
+            monkeypatch.setattr(conditioning, "TILE", 2**17)
             whole = frame.eliminate(*found, free, p - len(inside))
             for tile, first in ((1, 1), (1, 64), (n, 1), (3 * n, 2)):
                 monkeypatch.setattr(conditioning, "TILE", tile)
@@ -342,6 +349,8 @@ def rules_out(
     schur = complement(form, level, inside, free)
     if schur is None or any(schur[k][k] <= 0 for k in range(len(free))):
         return set()
+    if len(free) <= conditioning.FULL_SHARE * room and _is_rational_psd(schur):
+        return set(free)
     left = list(range(len(free)))
     # Wider than the difference between the level and the lowered one makes it.
     threshold = Fraction(room, max(room - 1, 1)) * (1 + Fraction(1, 10**8))
@@ -394,7 +403,10 @@ def check_tree(case: Case, node: Node, dive: Dive, level: float, enumerated_belo
             assert support_above(sub, X, len(T), dive.upper) is None
 
 
-def check_trees(seeds: range, patch: pytest.MonkeyPatch, enumerate_below: int) -> None:
+def check_trees(
+    seeds: range, patch: pytest.MonkeyPatch, enumerate_below: int, full_share: int
+) -> None:
+    patch.setattr(conditioning, "FULL_SHARE", full_share)
     patch.setattr(conditioning, "ENUMERATE_BELOW", enumerate_below)
     trees = branched = constrained = 0
     for case in cases(seeds, smallest=5, largest=8):
@@ -410,26 +422,30 @@ def check_trees(seeds: range, patch: pytest.MonkeyPatch, enumerate_below: int) -
             branched += len(dive.steps) > 1
             constrained += case.problem.constrained
     assert trees > 20
-    assert branched > 5
+    assert branched > (5 if full_share == 0 else 0)
     assert constrained > 5
 
 
+@pytest.mark.parametrize("full_share", [0, 4])
 @pytest.mark.parametrize("enumerate_below", [1, 6])
-def test_the_tree_is_a_certificate(enumerate_below: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tree_is_a_certificate(
+    enumerate_below: int, full_share: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Tests the recorded trees: the costs are derived anew, and every support is accounted for.
 
     The reader of a tree knows the matrix, the components before it and the level, nothing else.
     """
-    check_trees(range(5000, 5030), monkeypatch, enumerate_below)
+    check_trees(range(5000, 5030), monkeypatch, enumerate_below, full_share)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("full_share", [0, 4])
 @pytest.mark.parametrize("enumerate_below", [1, 6])
 def test_the_tree_is_a_certificate_at_length(
-    enumerate_below: int, monkeypatch: pytest.MonkeyPatch
+    enumerate_below: int, full_share: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tests many more trees."""
-    check_trees(range(5030, 5400), monkeypatch, enumerate_below)
+    check_trees(range(5030, 5300), monkeypatch, enumerate_below, full_share)
 
 
 def test_the_factor_of_the_trace_free_norm() -> None:
@@ -596,19 +612,27 @@ def false_proofs(seeds: range, constrained: bool = False) -> tuple[list[int], in
     return wrong, checked
 
 
+@pytest.mark.parametrize("full_share", [0, 4])
 @pytest.mark.parametrize("constrained", [False, True])
-def test_rounding_never_rules_out_a_support_above_the_level(constrained: bool) -> None:
+def test_rounding_never_rules_out_a_support_above_the_level(
+    constrained: bool, full_share: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Tests hundreds of supports at thousands of levels around their eigenvalue."""
-    wrong, checked = false_proofs(range(1500), constrained)
+    monkeypatch.setattr(conditioning, "FULL_SHARE", full_share)
+    wrong, checked = false_proofs(range(700), constrained)
     assert wrong == []
-    assert checked > 300
+    assert checked > 150
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("full_share", [0, 4])
 @pytest.mark.parametrize("constrained", [False, True])
-def test_rounding_never_rules_out_a_support_above_the_level_at_length(constrained: bool) -> None:
+def test_rounding_never_rules_out_a_support_above_the_level_at_length(
+    constrained: bool, full_share: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Tests thousands of supports."""
-    wrong, _ = false_proofs(range(1500, 30_000), constrained)
+    monkeypatch.setattr(conditioning, "FULL_SHARE", full_share)
+    wrong, _ = false_proofs(range(700, 16_000), constrained)
     assert wrong == []
 
 
@@ -721,6 +745,8 @@ def plain_stage(patch: pytest.MonkeyPatch, budgets: tuple[float, ...]) -> None:
         patch.setattr(stages, name, 1)
     patch.setattr(conditioning, "ENUMERATE_BELOW", 1)
     patch.setattr(conditioning, "FREE_STEPS", 0.0)
+    # Without it steps close less, so that dives are cut short more often.
+    patch.setattr(conditioning, "FULL_SHARE", 0 if budgets[3] in (0, 2, 3) else 4)
     for name, budget in zip(("FIRST_BUDGET", "RUNG_BUDGET", "LAST_BUDGET"), budgets, strict=False):
         patch.setattr(descent, name, budget)
     patch.setattr(search_module, "NODE_BUDGET", budgets[3])
@@ -829,6 +855,20 @@ def test_what_refinement_removes_is_in_the_bound(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(stages, "refine", refine)
     outcome = solve_stage(case, monkeypatch, -1, Tolerance(0.0, 1e-6), Watch())
     assert outcome.upper == removed
+
+
+def test_bound_from_a_descent_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests the bound that blocks use: any vector in hand, any cutoff, any budget, any moment."""
+    closed = 0
+    for k, case in enumerate(cases(range(6600, 6640))):
+        plain_stage(monkeypatch, STAGE_BUDGETS[k % len(STAGE_BUDGETS)])
+        for known in (math.inf, case.optimum + case.slack):
+            for watch in (Watch(), Clock(k % 7)):
+                best, cutoff = case.candidate(int(case.rng.choice([0, 2, -1]))), random_cutoff(case)
+                bound = stages.bound_by_conditioning(case.problem, best, cutoff, known, watch)
+                assert case.optimum - case.slack <= bound <= known
+                closed += known == math.inf and bound <= max(cutoff, best.value) + 1e-9 * case.scale
+    assert closed > 20
 
 
 def test_coarser_levels_give_bounds_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1008,6 +1048,7 @@ def test_search_with_dives_that_do_not_finish(
     """Tests that the closed nodes, and what the dives removed from nodes, hold every support."""
     monkeypatch.setattr(conditioning, "ENUMERATE_BELOW", 1)
     monkeypatch.setattr(conditioning, "FREE_STEPS", 0.0)
+    monkeypatch.setattr(conditioning, "FULL_SHARE", 0)
     monkeypatch.setattr(search_module, "NODE_BUDGET", 0)
     removed = 0
     for seed in range(7300, 7370):
@@ -1030,6 +1071,7 @@ def test_what_is_removed_is_bounded_by_the_node(monkeypatch: pytest.MonkeyPatch)
     """Tests that the level, raised above the cutoff for rounding, does not raise a node's bound."""
     monkeypatch.setattr(conditioning, "ENUMERATE_BELOW", 1)
     monkeypatch.setattr(conditioning, "FREE_STEPS", 0.0)
+    monkeypatch.setattr(conditioning, "FULL_SHARE", 0)
     monkeypatch.setattr(search_module, "NODE_BUDGET", 0)
     removed = 0
     for case in map(uneven, range(7000, 7040)):
