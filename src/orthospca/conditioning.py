@@ -87,7 +87,7 @@ class Dive:
     best : Candidate
         The incumbent given, or something better.
     allowed : integer array
-        What the first step left of the node's indices; supports with others are at most the cutoff.
+        What the first step left of the node's indices; supports with others are at most ``upper``.
     steps : tuple of Step
         The tree, from which the bound can be checked again; if not complete, its first node.
     """
@@ -133,8 +133,7 @@ class Conditioning:
         cutoff : float
             Values up to this one are of no interest.
         budget : float
-            In steps on :data:`SMALLEST_STEP` indices.  The search gives up earlier if what it has
-            closed so far suggests that the budget will not do.
+            In steps on :data:`SMALLEST_STEP` indices; a negative one allows no step at all.
         stop : callable, optional
             Asked between steps.
         """

@@ -30,8 +30,10 @@ from orthospca.support import Candidate, best_on_support, no_feasible_vector, up
 ROUND = 8
 #: Budget of the conditioned search of one node.
 NODE_BUDGET = 150
-#: Multipliers of closed nodes are kept up to this many bytes; the reasons always are.
+#: Multipliers and trees of closed nodes are kept up to this many bytes; the reasons always are.
 LARGEST_RECORD = 2**29
+#: What a step of a tree takes, besides the indices it removed.
+STEP_BYTES = 400
 #: A gap this small, relative to the largest entry of Q, counts as closed if both tolerances are 0.
 RESOLUTION = 1e-11
 
@@ -280,9 +282,9 @@ class BranchAndBound:
     def record(self, closed: Closed) -> None:
         """Enter a closed node: its bound counts, and why it was closed is kept."""
         self.closed_upper = max(self.closed_upper, closed.upper)
-        matrix = getattr(closed.proof, "matrix", None)
-        self._proof_bytes += 0 if matrix is None else matrix.nbytes
-        if matrix is not None and self._proof_bytes > LARGEST_RECORD:
+        size = _bytes_of(closed.proof)
+        self._proof_bytes += size
+        if size and self._proof_bytes > LARGEST_RECORD:
             closed = replace(closed, proof=None)
         self.closed.append(closed)
 
@@ -304,7 +306,8 @@ class BranchAndBound:
                 upper = min(node.upper, dive.upper)
                 return self._closed(node, upper, Reason.CONDITIONED, incumbent, dive.steps)
             if len(dive.allowed) < len(node.allowed):
-                removed = (_removed(node, (node.included, dive.allowed), dive.upper, dive.steps),)
+                upper = min(node.upper, dive.upper)
+                removed = (_removed(node, (node.included, dive.allowed), upper, dive.steps),)
                 node = replace(node, allowed=dive.allowed)
         return self._bound(node, incumbent, cutoff, removed)
 
@@ -355,7 +358,7 @@ class BranchAndBound:
         if len(node.allowed) <= problem.sparsity or len(node.included) >= problem.sparsity:
             return self._solve_support(node, incumbent)
         if no_feasible_vector(problem, node.allowed):
-            return self._closed(node, -math.inf, Reason.INFEASIBLE)
+            return self._closed(node, -math.inf, Reason.INFEASIBLE, incumbent)
         count = count_supports(len(node.included), len(node.allowed), problem.sparsity)
         if count <= self.enumerate_below:
             return self._enumerate(node, incumbent, cutoff)
@@ -401,6 +404,14 @@ class BranchAndBound:
         elif self.best is not None and self.tolerance.met(self.lower, upper):
             verdict = Status.OPTIMAL
         return Outcome(self.best, upper, verdict, self.nodes, tuple(self.closed))
+
+
+def _bytes_of(proof: object) -> int:
+    """Memory taken by multipliers or by a tree; the rest is small."""
+    if isinstance(proof, tuple):
+        return sum(STEP_BYTES + step.removed.nbytes for step in proof)
+    matrix = getattr(proof, "matrix", None)
+    return 0 if matrix is None else int(matrix.nbytes)
 
 
 def _removed(node: Node, kept: tuple[IntArray, IntArray], upper: float, proof: object) -> Closed:
