@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"`(tests/test_\w+\.py)::(test_\w+)`")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("[!_]*/*.md"))]
 WITH_CODE = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
 
@@ -39,3 +40,11 @@ def test_examples_print_what_they_say(page, tmp_path, monkeypatch):
 def test_there_are_examples():
     """Tests that the pages were found."""
     assert {"README.md", "first-steps.md"} <= {page.name for page in WITH_CODE}
+
+
+def test_the_tests_named_in_the_theory_exist():
+    """Tests that each test that a page of the theory rests on is there, under that name."""
+    for page in sorted((ROOT / "docs" / "theory").glob("*.md")):
+        for file, name in NAMED.findall(page.read_text(encoding="utf-8")):
+            source = (ROOT / file).read_text(encoding="utf-8")
+            assert f"def {name}(" in source, f"{page.name} names {file}::{name}"
