@@ -126,15 +126,17 @@ class Subproblem:
 
     @cached_property
     def projected_radius(self) -> float:
-        """Rounding error of an entry of :attr:`projected`, and of its form on the feasible vectors.
+        """Rounding error of an entry of :attr:`projected`.
 
-        The columns of X are orthonormal only up to rounding, which the second term covers.
+        With s the largest absolute row sum of Q, row i of QX is computed with an error of norm at
+        most ``n·√m·u·s``, and rows of X have norms of at most one, so that each of the four
+        products adds at most ``√m·(n + √m + 4)·u·s`` to an entry.
         """
         if not self.constrained:
             return 0.0
         n, m = self.previous.shape
         size = float(np.abs(self.covariance).sum(axis=1).max())
-        return 8 * (n + m + 4) * rigor.UNIT * size
+        return 4 * math.sqrt(max(m, 4)) * (n + m + 4) * rigor.UNIT * size
 
     @cached_property
     def row_strengths(self) -> Array:
