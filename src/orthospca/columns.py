@@ -90,7 +90,7 @@ class LocalColumns:
     """
 
     def __init__(self, data: Any) -> None:
-        self._data = sparse.csc_matrix(data) if sparse.issparse(data) else data
+        self.data = sparse.csc_matrix(data) if sparse.issparse(data) else data
         self.shape = (int(data.shape[0]), int(data.shape[1]))
         self._prepared: Array | None = None
 
@@ -101,22 +101,22 @@ class LocalColumns:
 
     def moments(self) -> Moments:
         """Moments of the data before they are prepared; ``ValueError`` if not finite."""
-        found = [moments(self._data[:, part], 0, part.start) for part in self.chunks()]
+        found = [moments(self.data[:, part], 0, part.start) for part in self.chunks()]
         mean = np.concatenate([part.mean for part in found])
         return Moments(self.shape[0], mean, np.concatenate([part.squares for part in found]))
 
     def prepare(self, mean: Array, divisor: Array) -> None:
         """Define B, and keep it in memory if it is small enough."""
-        self._mean, self._divisor = mean, divisor
+        self.mean, self.divisor = mean, divisor
         size = self.shape[0] * self.shape[1] * 8
-        if size <= LARGEST_COPY and not sparse.issparse(self._data):
+        if size <= LARGEST_COPY and not sparse.issparse(self.data):
             self._prepared = np.concatenate([self.take(part) for part in self.chunks()], axis=1)
 
     def take(self, indices: IntArray | slice) -> Array:
         """Return a few columns, shape (m, k)."""
         if self._prepared is not None:
             return self._prepared[:, indices]
-        return (dense(self._data[:, indices]) - self._mean[indices]) / self._divisor[indices]
+        return (dense(self.data[:, indices]) - self.mean[indices]) / self.divisor[indices]
 
     def diagonal(self) -> Array:
         """Return the diagonal of Q."""

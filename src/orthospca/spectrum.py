@@ -75,14 +75,14 @@ def _largest_of_product(Q: DataCovariance, count: int) -> Array:
 def _products(Q: DataCovariance) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
     """Multiplication by B and by Bᵀ; sparse data are centred in the product, not in storage."""
     source = Q.source
-    if not (isinstance(source, LocalColumns) and sparse.issparse(source._data)):
+    if not (isinstance(source, LocalColumns) and sparse.issparse(source.data)):
         return (
             lambda v: sum((Q.columns(part) @ v[part] for part in _parts(Q)), np.zeros(Q.n_samples)),
             lambda u: Q.times(u[:, None])[:, 0],
         )
-    data, transposed = source._data, source._data.T.tocsr()
-    weights = 1.0 / source._divisor
-    shift = source._mean * weights
+    data, transposed = source.data, source.data.T.tocsr()
+    weights = 1.0 / source.divisor
+    shift = source.mean * weights
     return (
         lambda v: data @ (weights * v) - shift @ v,
         lambda u: weights * (transposed @ u) - shift * u.sum(),
