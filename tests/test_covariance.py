@@ -187,7 +187,7 @@ def test_wide_path_equals_the_matrix_path(seed: int, gap: float) -> None:
 def test_reduction_never_loses_a_better_support(seed: int, monkeypatch) -> None:
     """Tests each stage's bound against a solve of the whole matrix given the same components."""
     monkeypatch.setattr(large_module, "FIRST_BATCH", 3)
-    monkeypatch.setattr(large_module, "LARGEST_MATRIX", 25 if seed % 2 else 4000)
+    monkeypatch.setattr(large_module, "LARGEST_REDUCED", 25 if seed % 2 else 4000)
     monkeypatch.setattr(large_module, "STARTS", 2)
     X = samples(m=30, n=60, seed=100 + seed)
     Q, whole = DataCovariance(X), np.cov(X.T)

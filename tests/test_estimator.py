@@ -587,4 +587,4 @@ def test_wide_data_need_no_covariance_matrix(monkeypatch) -> None:
     np.testing.assert_allclose(
         data_based.transform(planted.data).var(axis=0, ddof=1), data_based.explained_variance_
     )
-    assert "never formed" in data_based.result_.note
+    assert "row bounds left" in data_based.result_.note

@@ -34,6 +34,8 @@ from orthospca.tiles import joined
 
 #: Features on which a covariance matrix is formed.
 LARGEST_MATRIX = 4000
+#: Features that may be left after a reduction; with more, the most promising of them are searched.
+LARGEST_REDUCED = 6000
 #: Features with the largest variances from which the first supports are grown.
 STARTS = 48
 #: Truncated power iterations from them.
@@ -74,6 +76,8 @@ class LargeProblem:
     ) -> None:
         self.covariance = covariance
         self.n_jobs = n_jobs
+        #: Features of the largest matrix formed so far.
+        self.largest_matrix = 0
         single_error = 2 * (covariance.n_samples + 8) * float(np.finfo(np.float32).eps)
         self.profiles = RowProfiles(
             covariance,
@@ -112,10 +116,11 @@ class LargeProblem:
         upper = float(stage.potential.max()) * (1 + 2 * self.covariance.relative_radius)
         watch.report(0, 1, lower, upper)
         if math.isinf(cutoff):
-            reduction = stage.most_promising(LARGEST_MATRIX)
+            reduction = stage.most_promising(LARGEST_REDUCED)
         else:
             shift = stage.shift(incumbent)
             reduction = stage.reduce(self.profiles, cutoff, shift, watch.out_of_time)
+        self.largest_matrix = max(self.largest_matrix, len(reduction.kept))
         outcome = stage.solve(reduction, incumbent, tolerance, watch, solver, self.n_jobs)
         # Rounding of the entries themselves, at most their radius on a support.
         rounding = sparsity * self.covariance.relative_radius * scale
@@ -277,8 +282,8 @@ class _LargeStage:
             batch *= 2
         keep = uppers > cutoff
         keep[self.touched] = True
-        if np.count_nonzero(keep) > LARGEST_MATRIX:
-            return self.most_promising(LARGEST_MATRIX, uppers)
+        if np.count_nonzero(keep) > LARGEST_REDUCED:
+            return self.most_promising(LARGEST_REDUCED, uppers)
         removed = float(np.max(uppers, where=~keep, initial=-math.inf))
         return Reduction(np.flatnonzero(keep), removed)
 

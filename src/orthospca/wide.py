@@ -94,15 +94,16 @@ class WideSolve:
         """Find the components of a covariance that is never formed in full."""
         n = self.covariance.n_features
         if threshold == "auto" or threshold == 0.0:
-            note = f"reduced from {n} features by row bounds; the covariance was never formed"
+            result = self._one_by_one()
+            note = f"row bounds left {self.problem.largest_matrix} of {n} features to a matrix"
             if threshold == "auto":
-                note = f"threshold='auto' chose 0: features were {note}"
-            return replace(self._one_by_one(), note=note)
+                note = f"threshold='auto' chose 0: nothing is ignored, and {note}"
+            return replace(result, note=note)
         blocks = threshold
         if not isinstance(blocks, Blocks):
             assert not isinstance(threshold, str | Blocks)
             blocks = blocks_of_data(self.covariance, threshold)
-        note = f"{describe(blocks, n)}; the covariance was never formed"
+        note = f"{describe(blocks, n)}, of which no matrix was formed"
         if blocks.n_blocks == 1:
             return replace(self._one_by_one(), note=note)
         return replace(self._by_blocks(blocks), note=note)
