@@ -16,6 +16,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from orthospca._typing import AnyArray, Array
+from orthospca.blocks import Blocks
 from orthospca.components import METHODS, solve
 from orthospca.covariance import DataCovariance
 from orthospca.large import LARGEST_MATRIX
@@ -55,7 +56,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Absolute tolerance: a component is done when ``upper - lower ≤ max(eps, gap·|lower|)``.
     gap : float, default=1e-4
         Relative tolerance.
-    threshold : float, default=0.0
+    threshold : float, "auto" or Blocks, default=0.0
         As in :func:`orthospca.solve`.
     time_limit : float, optional
         Seconds for all components together.
@@ -135,7 +136,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         method: str = "branch-and-bound",
         eps: float = 0.0,
         gap: float = 1e-4,
-        threshold: float = 0.0,
+        threshold: float | str | Blocks = 0.0,
         time_limit: float | None = None,
         node_limit: int | None = None,
         n_jobs: int | None = None,

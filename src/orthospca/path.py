@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from orthospca._typing import Array
+from orthospca.blocks import Blocks
 from orthospca.components import solve
 from orthospca.covariance import DataCovariance
 from orthospca.links import FINISHED, Links, taken_over
@@ -118,7 +119,7 @@ def sparsity_path(
     method: str = "branch-and-bound",
     eps: float = 0.0,
     gap: float = 1e-4,
-    threshold: float = 0.0,
+    threshold: float | str | Blocks = 0.0,
     time_limit: float | None = None,
     node_limit: int | None = None,
     n_jobs: int | None = None,
