@@ -273,6 +273,36 @@ def test_callback_sees_the_bounds(method: str) -> None:
         assert stage[-1].lower <= result.variances[k] * (1 + 1e-12)
 
 
+def test_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that long work is heard of between reports, with bounds that stay valid and ordered."""
+    monkeypatch.setattr("orthospca.limits.HEARTBEAT", 0.0)
+    often: list = []
+    matrix = noise(40)
+    result = solve(matrix, 6, gap=1e-6, callback=often.append)
+    monkeypatch.setattr("orthospca.limits.HEARTBEAT", 1e6)
+    seldom: list = []
+    same = solve(matrix, 6, gap=1e-6, callback=seldom.append)
+    assert len(often) > len(seldom) >= 1
+    assert (np.diff([progress.elapsed for progress in often]) >= 0).all()
+    assert (np.diff([progress.upper for progress in often]) <= 0).all()
+    assert min(progress.upper for progress in often) >= result.variances[0] * (1 - 1e-12)
+    assert same.components.tobytes() == result.components.tobytes()
+    assert [(p.lower, p.upper) for p in same.history] == [
+        (p.lower, p.upper) for p in result.history
+    ]
+
+
+def test_heartbeat_may_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that a callback can stop the solve at a heartbeat."""
+    monkeypatch.setattr("orthospca.limits.HEARTBEAT", 0.0)
+    matrix = noise(100)
+    stopper = Stopper(20)
+    result = solve(matrix, 14, gap=1e-9, callback=stopper)
+    assert result.status is Status.INTERRUPTED
+    assert len(stopper.seen) == 20
+    check_feasible(matrix, 14, result)
+
+
 def test_an_error_in_the_callback_is_not_hidden() -> None:
     """Tests that an exception of the callback other than Ctrl-C reaches the caller."""
 

@@ -8,11 +8,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 
 from orthospca.result import Progress, Status
 
 Callback = Callable[[Progress], "bool | None"]
+
+
+#: Seconds after which the callback hears that the work goes on, even if nothing has changed.
+HEARTBEAT = 1.0
 
 
 class Watch:
@@ -43,6 +48,8 @@ class Watch:
         self._deadline = self._final
         self._callback = callback
         self._stage_started = self.started
+        self._told = self.started
+        self._thread = threading.get_ident()
 
     @property
     def elapsed(self) -> float:
@@ -67,8 +74,21 @@ class Watch:
         self._deadline = self._stage_started + share * max(left, 0.0)
 
     def out_of_time(self) -> bool:
-        """Whether the stage must end now, for its time or because of an interrupt."""
-        return self.interrupted or time.perf_counter() >= self._deadline
+        """Whether the stage must end now, for its time or because of an interrupt.
+
+        Asked often, it also tells the callback now and then that the work goes on.
+        """
+        now = time.perf_counter()
+        if now >= self._told + HEARTBEAT and self._thread == threading.get_ident():
+            self._repeat()
+        return self.interrupted or now >= self._deadline
+
+    def _repeat(self) -> None:
+        """Tell the callback again where the search stands, if it knows."""
+        self._told = time.perf_counter()
+        if self.history and self.history[-1].stage == self.stage and not self.interrupted:
+            self.history[-1] = replace(self.history[-1], elapsed=self.elapsed)
+            self.tell(self.history[-1])
 
     @property
     def seconds_left(self) -> float:
@@ -99,6 +119,7 @@ class Watch:
 
     def tell(self, entry: Progress) -> None:
         """Tell the callback, and note whether it asks to stop."""
+        self._told = time.perf_counter()
         if self._callback is not None and self._callback(entry):
             self.interrupted = True
 
