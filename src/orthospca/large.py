@@ -21,6 +21,7 @@ from orthospca import rigor
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.covariance import DataCovariance
 from orthospca.heuristics import find_incumbent
+from orthospca.leading import led_features
 from orthospca.limits import Watch
 from orthospca.problem import Subproblem
 from orthospca.profiles import RowProfiles, potential
@@ -38,10 +39,14 @@ LARGEST_MATRIX = 4000
 LARGEST_REDUCED = 6000
 #: Features with the largest variances from which the first supports are grown.
 STARTS = 48
+#: Times that a stage is reduced, as long as better components are found.
+PASSES = 3
 #: Truncated power iterations from them.
 ITERATIONS = 6
 #: Features of which a matrix is formed without a closer look at their rows.
 FEW = 400
+#: With more features left than this, the rows that can lead a support are looked at.
+MANY = 1000
 #: Entries kept in a row profile beyond those that a support needs.
 SPARE_ENTRIES = 56
 #: Columns that are brought into this process together.
@@ -108,31 +113,47 @@ class LargeProblem:
         members : boolean array, optional
             The features that a component may use; all of them, if not given.
         """
-        stage = _LargeStage(self.covariance, sparsity, previous, members)
-        incumbent = stage.incumbent()
+        stage = LargeStage(self.covariance, sparsity, previous, members)
+        best = stage.incumbent()
         scale = float(self.covariance.diagonal.max())
-        lower = -math.inf if incumbent is None else incumbent.value
-        cutoff = Tolerance(tolerance.eps, tolerance.gap, scale).cutoff(lower)
-        upper = float(stage.potential.max()) * (1 + 2 * self.covariance.relative_radius)
-        watch.report(0, 1, lower, upper)
-        if math.isinf(cutoff):
-            reduction = stage.most_promising(LARGEST_REDUCED)
-        else:
-            shift = stage.shift(incumbent)
-            reduction = stage.reduce(self.profiles, cutoff, shift, watch.out_of_time)
-        self.largest_matrix = max(self.largest_matrix, len(reduction.kept))
-        outcome = stage.solve(reduction, incumbent, tolerance, watch, solver, self.n_jobs)
+        tolerance = Tolerance(tolerance.eps, tolerance.gap, scale)
         # Rounding of the entries themselves, at most their radius on a support.
         rounding = sparsity * self.covariance.relative_radius * scale
-        bound = min(upper, max(outcome.upper, reduction.removed_upper) + rounding)
-        status = outcome.status
+        upper = float(stage.potential.max()) * (1 + 2 * self.covariance.relative_radius)
+        watch.report(0, 1, _value(best), upper)
+        nodes = 0
+        for _ in range(PASSES):
+            before = _value(best)
+            if best is None:
+                reduction = stage.most_promising(LARGEST_REDUCED)
+            else:
+                cutoff, shift = tolerance.cutoff(before), stage.shift(best)
+                reduction = stage.reduce(self.profiles, cutoff, shift, watch.out_of_time)
+            self.largest_matrix = max(self.largest_matrix, len(reduction.kept))
+            removed = reduction.removed_upper + rounding
+            with watch.at_least(removed):
+                outcome = stage.solve(reduction, best, tolerance, watch, solver, self.n_jobs)
+            best, nodes = outcome.best, nodes + outcome.nodes
+            upper = min(upper, max(outcome.upper + rounding, removed))
+            # A better component rules more features out: worth a pass if they are the trouble.
+            again = removed > tolerance.cutoff(_value(best)) and _value(best) > before
+            if not again or watch.out_of_time():
+                break
+        return Outcome(best, upper, self._status(outcome, upper, tolerance, watch), nodes)
+
+    def _status(self, outcome: Outcome, upper: float, tolerance: Tolerance, watch: Watch) -> Status:
+        """What the outcome on the kept features means for all of them."""
         if outcome.best is None:
-            status = Status.FEATURE_LIMIT  # some were left out: nothing is proved to be exhausted
-        elif Tolerance(tolerance.eps, tolerance.gap, scale).met(outcome.best.value, bound):
-            status = Status.OPTIMAL
-        elif status is Status.OPTIMAL:
-            status = watch.verdict(0) or Status.FEATURE_LIMIT
-        return Outcome(outcome.best, bound, status, outcome.nodes)
+            return Status.FEATURE_LIMIT  # some were left out: nothing is proved to be exhausted
+        if tolerance.met(outcome.best.value, upper):
+            return Status.OPTIMAL
+        if outcome.status is Status.OPTIMAL:
+            return watch.verdict(0) or Status.FEATURE_LIMIT
+        return outcome.status
+
+
+def _value(candidate: Candidate | None) -> float:
+    return -math.inf if candidate is None else candidate.value
 
 
 def reduce_stage(
@@ -155,11 +176,11 @@ def reduce_stage(
     cutoff : float
     stop : callable
     """
-    stage = _LargeStage(problem.covariance, sparsity, previous)
+    stage = LargeStage(problem.covariance, sparsity, previous)
     return stage.reduce(problem.profiles, cutoff, stage.shift(best), stop)
 
 
-class _LargeStage:
+class LargeStage:
     """One stage: the data with the previous components projected out."""
 
     def __init__(
@@ -282,10 +303,15 @@ class _LargeStage:
             batch *= 2
         keep = uppers > cutoff
         keep[self.touched] = True
-        if np.count_nonzero(keep) > LARGEST_REDUCED:
+        kept, removed = np.flatnonzero(keep), float(np.max(uppers, where=~keep, initial=-math.inf))
+        if len(kept) > MANY:
+            led = led_features(self, profiles, keep, cutoff, stop)
+            if led is not None:
+                # What is led by no row, or out of reach of the one that leads, is below the cutoff.
+                kept, removed = led, max(removed, cutoff)
+        if len(kept) > LARGEST_REDUCED:
             return self.most_promising(LARGEST_REDUCED, uppers)
-        removed = float(np.max(uppers, where=~keep, initial=-math.inf))
-        return Reduction(np.flatnonzero(keep), removed)
+        return Reduction(kept, removed)
 
     def most_promising(self, count: int, uppers: Array | None = None) -> Reduction:
         """Keep the features with the largest bounds; the others keep theirs in the certificate."""
@@ -318,14 +344,24 @@ class _LargeStage:
     def _costs(self, profiles: RowProfiles, rows: IntArray, shift: float) -> Array:
         """Costs of rows that have been looked at and that no component touches."""
         costs = np.empty(len(rows))
-        error = profiles.relative_radius + self.covariance.relative_radius + self.projection_radius
-        largest_root = math.sqrt(float(self.covariance.diagonal.max()))
         for start in range(0, len(rows), 4096):
             part = rows[start : start + 4096]
-            slack = error * np.sqrt(self.diagonal[part]) * largest_root
-            entries = self._entries(profiles, part) + slack[:, None]
+            slack = self.row_slack(profiles, part)
+            entries = self.entries(profiles, part) + slack[:, None]
             costs[start : start + 4096] = self._cost_of(part, entries, slack, shift)
         return costs
+
+    def row_slack(self, profiles: RowProfiles, rows: IntArray) -> Array:
+        """Error of an entry in the profile of each row."""
+        error = profiles.relative_radius + self.covariance.relative_radius + self.projection_radius
+        largest_root = math.sqrt(float(self.covariance.diagonal.max()))
+        return error * np.sqrt(self.diagonal[rows]) * largest_root
+
+    @property
+    def full_row_slack(self) -> float:
+        """Error of an entry of a row that is computed in full."""
+        radius = 8 * self.covariance.relative_radius + 4 * self.projection_radius
+        return radius * float(self.covariance.diagonal.max())
 
     @cached_property
     def touched_products(self) -> Array:
@@ -338,9 +374,7 @@ class _LargeStage:
         """Costs of the features that components use: their rows are computed in full."""
         rows = self.touched_products.T.copy()
         rows[np.arange(len(self.touched)), self.touched] = 0.0
-        scale = float(self.covariance.diagonal.max())
-        radius = 8 * self.covariance.relative_radius + 4 * self.projection_radius
-        slack = np.full(len(self.touched), radius * scale)
+        slack = np.full(len(self.touched), self.full_row_slack)
         return self._cost_of(self.touched, rows + slack[:, None], slack, shift)
 
     def _cost_of(self, rows: IntArray, entries: Array, slack: Array, shift: float) -> Array:
@@ -352,7 +386,7 @@ class _LargeStage:
         top = entries[:, entries.shape[1] - count :]
         return (own + np.einsum("ij,ij->i", top, top)) * (1 + 16 * (count + 8) * rigor.UNIT)
 
-    def _entries(self, profiles: RowProfiles, rows: IntArray) -> Array:
+    def entries(self, profiles: RowProfiles, rows: IntArray) -> Array:
         """Largest ``|Q'_ij|`` of rows that no component touches; what is unknown is bounded."""
         values = profiles.values[rows].astype(float)
         if len(self.touched):

@@ -49,6 +49,7 @@ class Watch:
         self._callback = callback
         self._stage_started = self.started
         self._told = self.started
+        self._floor = -math.inf
         self._thread = threading.get_ident()
 
     @property
@@ -107,6 +108,7 @@ class Watch:
 
     def report(self, nodes: int, open_nodes: int, lower: float, upper: float) -> None:
         """Record where the search stands and tell the callback."""
+        upper = max(upper, self._floor)
         last = self.history[-1] if self.history else None
         if last is not None and last.stage == self.stage:
             # What was proved stays proved: bounds only ever tighten.
@@ -116,6 +118,15 @@ class Watch:
             self.history.pop()
         self.history.append(entry)
         self.tell(entry)
+
+    @contextmanager
+    def at_least(self, upper: float) -> Iterator[None]:
+        """While a part of a problem is solved: no bound on the whole is below that of the rest."""
+        before, self._floor = self._floor, max(self._floor, upper)
+        try:
+            yield
+        finally:
+            self._floor = before
 
     def tell(self, entry: Progress) -> None:
         """Tell the callback, and note whether it asks to stop."""
