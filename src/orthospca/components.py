@@ -62,10 +62,10 @@ def solve(
         How many components to find.
     method : {"branch-and-bound", "enumeration", "eigenvalue", "deflation"}
         ``"branch-and-bound"`` screens, searches given the strongest features, and goes on, where
-        that is not enough, with the strong bound from a convex relaxation; ``"enumeration"`` tests every support (Algorithm 1); ``"eigenvalue"`` is branch
-        and bound with the eigenvalue, Gershgorin, Frobenius and trace bounds (Algorithm 4);
-        ``"deflation"`` is the baseline that solves adjusted covariances and does **not** give
-        orthogonal components.
+        that is not enough, with the strong bound from a convex relaxation; ``"enumeration"`` tests
+        every support (Algorithm 1); ``"eigenvalue"`` is branch and bound with the eigenvalue,
+        Gershgorin, Frobenius and trace bounds (Algorithm 4); ``"deflation"`` is the baseline that
+        solves adjusted covariances and does **not** give orthogonal components.
     eps, gap : float
         A stage ends when ``upper - lower ≤ max(eps, gap·|lower|)``.  With both 0 it ends at
         floating-point resolution.
