@@ -32,12 +32,13 @@ from test_search import (
     strong_bound,
 )
 
-from orthospca import conditioning, descent, limits, rigor, screening, stages
+from orthospca import conditioning, descent, frames, limits, rigor, screening, stages
 from orthospca import search as search_module
 from orthospca._threads import single_threaded_blas
 from orthospca.bounds import ClassicalBound
-from orthospca.conditioning import PENALTIES, Conditioning, Dive, Frame, Step
+from orthospca.conditioning import PENALTIES, Conditioning, Dive, Step
 from orthospca.enumeration import count_supports
+from orthospca.frames import Frame
 from orthospca.limits import Watch
 from orthospca.nodes import Closed, Node, Reason
 from orthospca.problem import Subproblem
@@ -71,7 +72,7 @@ def _one_thread() -> Iterator[None]:
 
 def small(patch: pytest.MonkeyPatch, setting: dict[str, Any]) -> None:
     for name, value in setting.items():
-        patch.setattr(conditioning, name, value)
+        patch.setattr(frames if hasattr(frames, name) else conditioning, name, value)
 
 
 def conditioning_of(case: Case) -> Conditioning:
@@ -246,7 +247,7 @@ def test_tiles_do_not_change_what_is_dropped(monkeypatch: pytest.MonkeyPatch) ->
     Rows are left with a coarse cost where that decides as much: more of them may stay in later
     rounds, never fewer.
     """
-    monkeypatch.setattr(conditioning, "FULL_SHARE", 0)
+    monkeypatch.setattr(frames, "FULL_SHARE", 0)
     compared = worse = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -264,11 +265,11 @@ def test_tiles_do_not_change_what_is_dropped(monkeypatch: pytest.MonkeyPatch) ->
             found = frame.condition(inside)
             if found is None or found[1][free].min() <= 0:
                 continue
-            monkeypatch.setattr(conditioning, "TILE", 2**17)
+            monkeypatch.setattr(frames, "TILE", 2**17)
             whole = frame.eliminate(*found, free, p - len(inside))
             for tile, first in ((1, 1), (1, 64), (n, 1), (3 * n, 2)):
-                monkeypatch.setattr(conditioning, "TILE", tile)
-                monkeypatch.setattr(conditioning, "FIRST_ROWS", first)
+                monkeypatch.setattr(frames, "TILE", tile)
+                monkeypatch.setattr(frames, "FIRST_ROWS", first)
                 tiled = frame.eliminate(*found, free, p - len(inside))
                 assert set(whole[0]) <= set(tiled[0])
                 compared += 0 < len(whole[0]) < len(free)
@@ -349,7 +350,7 @@ def rules_out(
     schur = complement(form, level, inside, free)
     if schur is None or any(schur[k][k] <= 0 for k in range(len(free))):
         return set()
-    if len(free) <= conditioning.FULL_SHARE * room and _is_rational_psd(schur):
+    if len(free) <= frames.FULL_SHARE * room and _is_rational_psd(schur):
         return set(free)
     left = list(range(len(free)))
     # Wider than the difference between the level and the lowered one makes it.
@@ -406,7 +407,7 @@ def check_tree(case: Case, node: Node, dive: Dive, level: float, enumerated_belo
 def check_trees(
     seeds: range, patch: pytest.MonkeyPatch, enumerate_below: int, full_share: int
 ) -> None:
-    patch.setattr(conditioning, "FULL_SHARE", full_share)
+    patch.setattr(frames, "FULL_SHARE", full_share)
     patch.setattr(conditioning, "ENUMERATE_BELOW", enumerate_below)
     trees = branched = constrained = 0
     for case in cases(seeds, smallest=5, largest=8):
@@ -618,7 +619,7 @@ def test_rounding_never_rules_out_a_support_above_the_level(
     constrained: bool, full_share: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tests hundreds of supports at thousands of levels around their eigenvalue."""
-    monkeypatch.setattr(conditioning, "FULL_SHARE", full_share)
+    monkeypatch.setattr(frames, "FULL_SHARE", full_share)
     wrong, checked = false_proofs(range(700), constrained)
     assert wrong == []
     assert checked > 150
@@ -631,7 +632,7 @@ def test_rounding_never_rules_out_a_support_above_the_level_at_length(
     constrained: bool, full_share: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tests thousands of supports."""
-    monkeypatch.setattr(conditioning, "FULL_SHARE", full_share)
+    monkeypatch.setattr(frames, "FULL_SHARE", full_share)
     wrong, _ = false_proofs(range(700, 16_000), constrained)
     assert wrong == []
 
@@ -746,7 +747,7 @@ def plain_stage(patch: pytest.MonkeyPatch, budgets: tuple[float, ...]) -> None:
     patch.setattr(conditioning, "ENUMERATE_BELOW", 1)
     patch.setattr(conditioning, "FREE_STEPS", 0.0)
     # Without it steps close less, so that dives are cut short more often.
-    patch.setattr(conditioning, "FULL_SHARE", 0 if budgets[3] in (0, 2, 3) else 4)
+    patch.setattr(frames, "FULL_SHARE", 0 if budgets[3] in (0, 2, 3) else 4)
     for name, budget in zip(("FIRST_BUDGET", "RUNG_BUDGET", "LAST_BUDGET"), budgets, strict=False):
         patch.setattr(descent, name, budget)
     patch.setattr(search_module, "NODE_BUDGET", budgets[3])
@@ -1048,7 +1049,7 @@ def test_search_with_dives_that_do_not_finish(
     """Tests that the closed nodes, and what the dives removed from nodes, hold every support."""
     monkeypatch.setattr(conditioning, "ENUMERATE_BELOW", 1)
     monkeypatch.setattr(conditioning, "FREE_STEPS", 0.0)
-    monkeypatch.setattr(conditioning, "FULL_SHARE", 0)
+    monkeypatch.setattr(frames, "FULL_SHARE", 0)
     monkeypatch.setattr(search_module, "NODE_BUDGET", 0)
     removed = 0
     for seed in range(7300, 7370):
@@ -1071,7 +1072,7 @@ def test_what_is_removed_is_bounded_by_the_node(monkeypatch: pytest.MonkeyPatch)
     """Tests that the level, raised above the cutoff for rounding, does not raise a node's bound."""
     monkeypatch.setattr(conditioning, "ENUMERATE_BELOW", 1)
     monkeypatch.setattr(conditioning, "FREE_STEPS", 0.0)
-    monkeypatch.setattr(conditioning, "FULL_SHARE", 0)
+    monkeypatch.setattr(frames, "FULL_SHARE", 0)
     monkeypatch.setattr(search_module, "NODE_BUDGET", 0)
     removed = 0
     for case in map(uneven, range(7000, 7040)):
