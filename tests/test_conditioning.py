@@ -976,7 +976,9 @@ def test_out_of_time_at_any_moment(
 class InterruptAt:
     """Raises Ctrl-C before a chosen line of the modules under test, counted as executed."""
 
-    FILES = tuple(m.__file__ for m in (conditioning, descent, search_module, stages, screening))
+    FILES = tuple(
+        m.__file__ for m in (conditioning, frames, descent, search_module, stages, screening)
+    )
 
     def __init__(self, line: int) -> None:
         self.left = line
