@@ -13,8 +13,8 @@ from orthospca import DataCovariance, datasets, solve
 from orthospca import _dask as dask_module
 from orthospca import cluster as cluster_module
 from orthospca.cluster import ClusterColumns, ClusterTiles
-from orthospca.large import COLUMNS_AT_ONCE
 from orthospca.profiles import RowProfiles
+from orthospca.reduction import COLUMNS_AT_ONCE
 from orthospca.result import Result, Status
 
 da = pytest.importorskip("dask.array")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from orthospca import DataCovariance, block_diagonalize, solve
-from orthospca import large as large_module
+from orthospca import DataCovariance, block_diagonalize, reduction, solve
 from orthospca.large import LargeProblem
 from orthospca.limits import Watch
 from orthospca.profiles import RowProfiles, potential
@@ -186,9 +185,9 @@ def test_wide_path_equals_the_matrix_path(seed: int, gap: float) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_reduction_never_loses_a_better_support(seed: int, monkeypatch) -> None:
     """Tests each stage's bound against a solve of the whole matrix given the same components."""
-    monkeypatch.setattr(large_module, "FIRST_BATCH", 3)
-    monkeypatch.setattr(large_module, "LARGEST_REDUCED", 25 if seed % 2 else 4000)
-    monkeypatch.setattr(large_module, "STARTS", 2)
+    monkeypatch.setattr(reduction, "FIRST_BATCH", 3)
+    monkeypatch.setattr(reduction, "LARGEST_REDUCED", 25 if seed % 2 else 4000)
+    monkeypatch.setattr(reduction, "STARTS", 2)
     X = samples(m=30, n=60, seed=100 + seed)
     Q, whole = DataCovariance(X), np.cov(X.T)
     problem = LargeProblem(Q, 3, 1e-3, None)

@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from orthospca import DataCovariance, Status, leading, solve
-from orthospca import large as large_module
-from orthospca.large import LargeProblem, LargeStage
+from orthospca import DataCovariance, Status, leading, reduction, solve
+from orthospca.large import LargeProblem
 from orthospca.limits import Watch
 from orthospca.problem import Subproblem
 from orthospca.profiles import RowProfiles
+from orthospca.reduction import LargeStage
 from orthospca.search import Tolerance
 from orthospca.stages import solve_by_strong_bound
 
@@ -89,12 +89,12 @@ def test_what_cannot_be_told() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_stages_with_few_candidate_rows(seed: int, reduced: int, monkeypatch) -> None:
     """Tests whole stages: each bound holds, those of the history too, whatever is left out."""
-    monkeypatch.setattr(large_module, "MANY", 1)
-    monkeypatch.setattr(large_module, "FEW", 0)
-    monkeypatch.setattr(large_module, "LARGEST_REDUCED", reduced)
-    monkeypatch.setattr(large_module, "STARTS", 1)
-    monkeypatch.setattr(large_module, "SPARE_ENTRIES", 2)
-    monkeypatch.setattr(large_module, "ITERATIONS", 1)
+    monkeypatch.setattr(reduction, "MANY", 1)
+    monkeypatch.setattr(reduction, "FEW", 0)
+    monkeypatch.setattr(reduction, "LARGEST_REDUCED", reduced)
+    monkeypatch.setattr(reduction, "STARTS", 1)
+    monkeypatch.setattr("orthospca.large.SPARE_ENTRIES", 2)
+    monkeypatch.setattr(reduction, "ITERATIONS", 1)
     Q = DataCovariance(samples(seed, n=40), correlation=bool(seed % 2))
     matrix = Q.submatrix(np.arange(40))
     problem = LargeProblem(Q, 3, 1e-3, None)

@@ -19,7 +19,7 @@ from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.profiles import RowProfiles
 
 if TYPE_CHECKING:
-    from orthospca.large import LargeStage
+    from orthospca.reduction import LargeStage
 
 #: More rows than this are not computed in full.
 LARGEST_FULL = 2000
