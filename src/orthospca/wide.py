@@ -103,7 +103,7 @@ class WideSolve:
         if not isinstance(blocks, Blocks):
             assert not isinstance(threshold, str | Blocks)
             blocks = blocks_of_data(self.covariance, threshold)
-        note = f"{describe(blocks, n)}, of which no matrix was formed"
+        note = f"{describe(blocks, n)}; the whole matrix was not formed"
         if blocks.n_blocks == 1:
             return replace(self._one_by_one(), note=note)
         return replace(self._by_blocks(blocks), note=note)
