@@ -9,14 +9,14 @@ import numpy as np
 from benchmarks.measure import Case, Row, Settings
 from benchmarks.timing import Units, timed
 from orthospca import DataCovariance, Result, solve
-from orthospca.components import single_threaded_blas
+from orthospca.data.profiles import TILE_ROWS
+from orthospca.data.tiles import TILE_COLUMNS
 from orthospca.datasets import make_planted_samples
-from orthospca.large import LargeProblem
-from orthospca.limits import Watch
-from orthospca.profiles import TILE_ROWS
-from orthospca.search import Tolerance
-from orthospca.tiles import TILE_COLUMNS
-from orthospca.wide import WideSolve
+from orthospca.facade import single_threaded_blas
+from orthospca.model.limits import Watch
+from orthospca.model.tolerance import Tolerance
+from orthospca.wide.stage import LargeProblem
+from orthospca.wide_solve import WideSolve
 
 #: Columns of the table `scale`; "products" are the bare matrix products of the tiles that were
 #: computed, "all products" those of the whole covariance, timed in the same run.

@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.decomposition import SparsePCA
 
 from orthospca import datasets, solve
-from orthospca.result import format_gap
+from orthospca.model.result import format_gap
 
 N_COMPONENTS, SPARSITY, GAP = 5, 10, 1e-4
 BISECTIONS = 4

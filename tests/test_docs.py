@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NAMED = re.compile(r"`(tests/test_\w+\.py)::(test_\w+)`")
+NAMED = re.compile(r"`(tests/(?:\w+/)?test_\w+\.py)::(test_\w+)`")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("[!_]*/*.md"))]
 WITH_CODE = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
 

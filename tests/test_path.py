@@ -9,12 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from brute_force import sequence, stage_optimum
 
-from orthospca import DataCovariance, Status, datasets, large, solve, sparsity_path, wide
+from helpers.brute_force import sequence, stage_optimum
+from orthospca import DataCovariance, Status, datasets, solve, sparsity_path
 from orthospca import path as module
+from orthospca import wide_solve as wide
 from orthospca.links import averaging_bound
 from orthospca.path import parse_sparsities
+from orthospca.wide import stage as large
 
 
 def random_matrix(seed: int, n: int = 7) -> np.ndarray:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from orthospca import datasets as datasets
-    from orthospca.blocks import Blocks as Blocks
-    from orthospca.blocks import block_diagonalize as block_diagonalize
-    from orthospca.components import solve as solve
-    from orthospca.covariance import DataCovariance as DataCovariance
+    from orthospca.blocks.partition import Blocks as Blocks
+    from orthospca.blocks.partition import block_diagonalize as block_diagonalize
+    from orthospca.data.covariance import DataCovariance as DataCovariance
     from orthospca.estimator import OrthogonalSparsePCA as OrthogonalSparsePCA
+    from orthospca.facade import solve as solve
+    from orthospca.model.result import Component as Component
+    from orthospca.model.result import Result as Result
+    from orthospca.model.result import Status as Status
     from orthospca.path import sparsity_path as sparsity_path
-    from orthospca.result import Component as Component
-    from orthospca.result import Result as Result
-    from orthospca.result import Status as Status
 
 __all__ = [
     "Blocks",
@@ -35,14 +35,14 @@ __all__ = [
 ]
 
 _HOME = {
-    "Blocks": "orthospca.blocks",
-    "Component": "orthospca.result",
-    "DataCovariance": "orthospca.covariance",
+    "Blocks": "orthospca.blocks.partition",
+    "Component": "orthospca.model.result",
+    "DataCovariance": "orthospca.data.covariance",
     "OrthogonalSparsePCA": "orthospca.estimator",
-    "Result": "orthospca.result",
-    "Status": "orthospca.result",
-    "block_diagonalize": "orthospca.blocks",
-    "solve": "orthospca.components",
+    "Result": "orthospca.model.result",
+    "Status": "orthospca.model.result",
+    "block_diagonalize": "orthospca.blocks.partition",
+    "solve": "orthospca.facade",
     "sparsity_path": "orthospca.path",
 }
 

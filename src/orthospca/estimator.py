@@ -16,13 +16,13 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from orthospca._typing import AnyArray, Array
-from orthospca.blocks import Blocks
-from orthospca.components import METHODS, solve
-from orthospca.covariance import DataCovariance
-from orthospca.large import LARGEST_MATRIX
-from orthospca.moments import matrix_of, sum_of_squares, validate_weights
-from orthospca.problem import validate_covariance, validate_integer
-from orthospca.result import Result, Status, format_gap
+from orthospca.blocks.partition import Blocks
+from orthospca.data.covariance import DataCovariance
+from orthospca.data.moments import matrix_of, sum_of_squares, validate_weights
+from orthospca.facade import METHODS, solve
+from orthospca.model.result import Result, Status, format_gap
+from orthospca.model.validation import validate_covariance, validate_integer
+from orthospca.wide.stage import LARGEST_MATRIX
 
 COVARIANCES = ("empirical", "correlation", "precomputed")
 #: Methods whose components are orthogonal, so that explained variances add up.

@@ -27,9 +27,9 @@ from fractions import Fraction
 import numpy as np
 
 from orthospca._typing import Array
-from orthospca.covariance import DataCovariance
-from orthospca.result import Component, Result, Status
-from orthospca.search import Tolerance
+from orthospca.data.covariance import DataCovariance
+from orthospca.model.result import Component, Result, Status
+from orthospca.model.tolerance import Tolerance
 
 FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
 

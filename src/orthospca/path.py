@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 
 from orthospca._typing import Array
-from orthospca.blocks import Blocks
-from orthospca.components import solve
-from orthospca.covariance import DataCovariance
+from orthospca.blocks.partition import Blocks
+from orthospca.data.covariance import DataCovariance
+from orthospca.facade import solve
 from orthospca.links import FINISHED, Links, taken_over
-from orthospca.problem import (
+from orthospca.model.result import Progress, Result, Status, format_gap
+from orthospca.model.tolerance import Tolerance
+from orthospca.model.validation import (
     names_of,
     validate_covariance,
     validate_integer,
     validate_nonnegative,
 )
-from orthospca.result import Progress, Result, Status, format_gap
-from orthospca.search import Tolerance
-from orthospca.wide import is_wide
+from orthospca.wide_solve import is_wide
 
 #: Receives the sparsity being solved and where its search stands; a true answer stops the path.
 PathCallback = Callable[[int, Progress], "bool | None"]

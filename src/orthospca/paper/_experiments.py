@@ -12,9 +12,9 @@ import numpy as np
 from orthospca import datasets
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
-from orthospca.blocks import Blocks, block_diagonalize, threshold_sweep
-from orthospca.components import solve
-from orthospca.tables import read_table
+from orthospca.blocks.partition import Blocks, block_diagonalize, threshold_sweep
+from orthospca.facade import solve
+from orthospca.interface.tables import read_table
 
 ORDER = 20
 """Rows and columns of CovColon that the experiments use."""

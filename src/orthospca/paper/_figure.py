@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orthospca.interface.plotting import BLUE, GREY, ORANGE, PALE
 from orthospca.paper._experiments import DEFLATION, GS, Run
-from orthospca.plotting import BLUE, GREY, ORANGE, PALE
 
 if TYPE_CHECKING:
     from orthospca.paper._compare import Comparison

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from orthospca._errors import InputError
-from orthospca._output import make_folder, say, show, writing
 from orthospca._typing import Array
+from orthospca.interface.output import make_folder, say, show, writing
+from orthospca.interface.report._pictures import has_matplotlib
 from orthospca.paper._compare import Comparison, compare
 from orthospca.paper._experiments import (
     ORDER,
@@ -25,7 +26,6 @@ from orthospca.paper._experiments import (
     orthogonal_run,
 )
 from orthospca.paper._splits import Split, split
-from orthospca.report._pictures import has_matplotlib
 
 WHOLE = ("enumeration", "eigenvalue", "branch-and-bound")
 

@@ -13,11 +13,11 @@ from functools import partial
 import numpy as np
 
 from orthospca._typing import Array
-from orthospca.blocks import Blocks, block_diagonalize
-from orthospca.components import solve
+from orthospca.blocks.partition import Blocks, block_diagonalize
+from orthospca.facade import solve
+from orthospca.model.result import Result, format_gap
 from orthospca.paper._compare import BY_BLOCKS, Comparison, compare
 from orthospca.paper._experiments import GAP, fastest, orthogonal_run
-from orthospca.result import Result, format_gap
 
 
 @dataclass(frozen=True, eq=False)

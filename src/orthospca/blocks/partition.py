@@ -1,0 +1,325 @@
+"""Algorithm 2: the blocks that are left when small entries are ignored.
+
+The indices are the vertices of a graph, and i and j are joined where ``|Q_ij| ≥ δ`` and
+``Q_ij ≠ 0``.  Its connected components are the blocks.  What is solved in place of Q is the
+block-diagonal matrix A that has, inside the blocks, the entries of Q itself (``inside="kept"``) or
+only those of magnitude at least δ (``inside="thresholded"``, the algorithm as printed).  The first
+keeps ``xᵀAx = xᵀQx`` on every block, and A positive semidefinite if Q is; the second neither.
+
+See ``docs/theory/decomposition.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from orthospca._typing import Array, BoolArray, IntArray
+from orthospca.data.covariance import DataCovariance
+from orthospca.model.validation import validate_covariance, validate_nonnegative
+
+INSIDE = ("kept", "thresholded")
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """A partition of the indices of Q, and the block-diagonal matrix that belongs to it.
+
+    Attributes
+    ----------
+    labels : integer array of shape (n,)
+        The block of each index; blocks are numbered in the order of their smallest indices.
+    blocks : tuple of integer arrays
+        The indices of each block, ascending.
+    permutation : integer array of shape (n,)
+        All indices, block after block.
+    threshold : float
+        The δ that gave the partition.
+    inside : {"kept", "thresholded"}
+        Whether entries below the threshold are kept inside the blocks.
+    cross : float
+        The largest ``|Q_ij|`` between different blocks; it is below the threshold, and exactly 0
+        if the partition is along zeros of Q.
+    """
+
+    labels: IntArray
+    blocks: tuple[IntArray, ...]
+    permutation: IntArray
+    threshold: float
+    inside: str
+    cross: float
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return len(self.blocks)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of indices in each block."""
+        return np.bincount(self.labels, minlength=self.n_blocks)
+
+    @property
+    def largest(self) -> int:
+        """Size of the largest block."""
+        return int(self.sizes.max())
+
+    def submatrix(self, Q: Array, block: int) -> Array:
+        """Return the block A_i of the block-diagonal matrix."""
+        chosen = self.blocks[block]
+        part = np.array(Q[np.ix_(chosen, chosen)], dtype=float)
+        if self.inside == "thresholded":
+            part[np.abs(part) < self.threshold] = 0.0
+        return part
+
+    def diagonal(self, variances: Array, block: int) -> Array:
+        """Return the diagonal of A_i, given that of Q."""
+        part = np.array(variances[self.blocks[block]], dtype=float)
+        if self.inside == "thresholded":
+            part[np.abs(part) < self.threshold] = 0.0
+        return part
+
+    def matrix(self, Q: Array) -> Array:
+        """Return A in the order of Q; rows and columns ``permutation`` show its blocks."""
+        A = np.zeros(np.shape(Q))
+        for block, chosen in enumerate(self.blocks):
+            A[np.ix_(chosen, chosen)] = self.submatrix(Q, block)
+        return A
+
+    def remainder(self, Q: Array) -> Array:
+        """Return ``E = Q - A``, what the blocks leave out; no entry is rounded."""
+        E = np.array(Q, dtype=float)
+        for chosen in self.blocks:
+            if self.inside == "kept":
+                E[np.ix_(chosen, chosen)] = 0.0
+            else:
+                part = E[np.ix_(chosen, chosen)]
+                part[np.abs(part) >= self.threshold] = 0.0
+                E[np.ix_(chosen, chosen)] = part
+        return E
+
+
+def block_diagonalize(Q: Any, threshold: float, *, inside: str = "kept") -> Blocks:
+    """Split the indices of Q into the connected components of ``|Q_ij| ≥ threshold``, ``≠ 0``.
+
+    Parameters
+    ----------
+    Q : array-like of shape (n, n), or DataCovariance
+        Symmetric.  Of a covariance given by data the graph is found tile by tile, and Q is not
+        formed.
+    threshold : float
+        The δ, at least 0.  With 0 the split is along exact zeros, and loses nothing.
+    inside : {"kept", "thresholded"}
+        What becomes of smaller entries inside a block: kept as in Q, or set to zero, the diagonal
+        included, as in the algorithm as printed.
+
+    Returns
+    -------
+    Blocks
+
+    Examples
+    --------
+    >>> from orthospca import block_diagonalize
+    >>> blocks = block_diagonalize([[4, 1, 0.1], [1, 3, 0.2], [0.1, 0.2, 2]], threshold=0.5)
+    >>> [block.tolist() for block in blocks.blocks]
+    [[0, 1], [2]]
+    >>> blocks.cross
+    0.2
+    """
+    delta = validate_nonnegative("threshold", threshold)
+    if inside not in INSIDE:
+        raise ValueError(f"inside must be one of {', '.join(map(repr, INSIDE))}, got {inside!r}")
+    if isinstance(Q, DataCovariance):
+        if delta > 0:
+            return blocks_of_data(Q, delta, inside)
+        # Along exact zeros every entry counts, and all of them may be edges.
+        Q = Q.submatrix(np.arange(Q.n_features))
+    return blocks_of(validate_covariance(Q), delta, inside)
+
+
+def blocks_of(matrix: Array, threshold: float, inside: str = "kept") -> Blocks:
+    """As :func:`block_diagonalize`, of a validated matrix."""
+    labels = numbered(_components(matrix, threshold))
+    return as_blocks(labels, threshold, inside, _largest_cross(matrix, labels))
+
+
+def blocks_of_data(covariance: DataCovariance, threshold: float, inside: str = "kept") -> Blocks:
+    """As :func:`block_diagonalize` with a positive threshold, of a covariance that is not formed.
+
+    ``cross`` is then a bound: the threshold, or what the variances allow if that is less, and the
+    rounding of an entry.
+    """
+    n = covariance.n_features
+    roots = np.sort(np.sqrt(covariance.diagonal))[::-1]
+    largest = float(roots[0] * roots[min(1, n - 1)])
+    graph = covariance.graph(threshold)
+    labels = numbered(connected_components(graph, directed=False)[1])
+    cross = 0.0
+    if labels.any():
+        rounding = 2 * covariance.relative_radius * largest
+        cross = min(threshold, largest) * (1 + 4 * math.ulp(1.0)) + rounding
+    return as_blocks(labels, threshold, inside, cross)
+
+
+def is_connected_at_sight(matrix: Array, threshold: float = 0.0) -> bool:
+    """Whether one of two rows is joined to all others: a proof of one block that costs O(n)."""
+    for row in {0, int(np.argmax(matrix.diagonal()))}:
+        joined = _joined(matrix[row], threshold)
+        joined[row] = True
+        if joined.all():
+            return True
+    return False
+
+
+def _joined(entries: Array, threshold: float) -> BoolArray:
+    joined: BoolArray = entries != 0.0
+    if threshold > 0:
+        joined &= np.abs(entries) >= threshold
+    return joined
+
+
+def _components(matrix: Array, threshold: float) -> IntArray:
+    if is_connected_at_sight(matrix, threshold):
+        return np.zeros(len(matrix), dtype=np.intp)
+    graph = csr_matrix(_joined(matrix, threshold))
+    return connected_components(graph, directed=False)[1].astype(np.intp)
+
+
+def numbered(labels: IntArray) -> IntArray:
+    """Number blocks by their smallest index, whatever the order in which they were found."""
+    _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[labels].astype(np.intp)
+
+
+def as_blocks(labels: IntArray, threshold: float, inside: str, cross: float) -> Blocks:
+    """Return the blocks that belong to numbered labels."""
+    permutation = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels))[:-1]
+    blocks = tuple(np.split(permutation, ends))
+    for array in (labels, permutation, *blocks):
+        array.flags.writeable = False
+    return Blocks(labels, blocks, permutation, threshold, inside, cross)
+
+
+def _largest_cross(matrix: Array, labels: IntArray) -> float:
+    if not labels.any():
+        return 0.0
+    largest = 0.0
+    for row, label in enumerate(labels):
+        outside = np.abs(matrix[row, labels != label])
+        largest = max(largest, float(outside.max(initial=0.0)))
+    return largest
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The block structures for all thresholds.
+
+    Attributes
+    ----------
+    magnitudes : array, descending
+        The thresholds at which the structure changes: for every δ above ``magnitudes[t + 1]`` and
+        up to ``magnitudes[t]`` the structure is the t-th.  Above all of them every index is alone.
+    n_blocks, largest : integer arrays
+        The number of blocks, and the size of the largest.
+    n_features : int
+    """
+
+    magnitudes: Array
+    n_blocks: IntArray
+    largest: IntArray
+    n_features: int
+
+    def at(self, threshold: float) -> tuple[int, int, float]:
+        """Return the number of blocks, the largest, and the largest entry between blocks."""
+        position = int(np.searchsorted(-self.magnitudes, -threshold, side="right"))
+        cross = float(self.magnitudes[position]) if position < len(self.magnitudes) else 0.0
+        if position == 0:
+            return self.n_features, 1, cross
+        return int(self.n_blocks[position - 1]), int(self.largest[position - 1]), cross
+
+    def threshold_for(self, cross: float) -> float:
+        """Return the δ with the finest structure whose entries between blocks are ≤ ``cross``."""
+        needed = self.magnitudes[self.magnitudes > cross]
+        if len(needed):
+            return float(needed[-1])
+        above = self.magnitudes[0] if len(self.magnitudes) else 0.0
+        return float(np.nextafter(above, np.inf))
+
+
+def threshold_sweep(Q: Any) -> Sweep:
+    """Find the block structures for all thresholds in one pass.
+
+    The edges of a maximum spanning tree of ``|Q_ij|``, from large to small, are the ones that join
+    two blocks (single linkage); the tree takes O(n²) and a union-find over its n - 1 edges next to
+    nothing.
+
+    Examples
+    --------
+    >>> from orthospca.blocks.partition import threshold_sweep
+    >>> sweep = threshold_sweep([[4, 1, 0.1], [1, 3, 0.2], [0.1, 0.2, 2]])
+    >>> sweep.magnitudes, sweep.n_blocks, sweep.largest
+    (array([1. , 0.2]), array([2, 1]), array([2, 3]))
+    """
+    return sweep_of(validate_covariance(Q))
+
+
+def sweep_of(matrix: Array) -> Sweep:
+    """As :func:`threshold_sweep`, of a validated matrix."""
+    n = len(matrix)
+    weights, ends = _spanning_tree(matrix)
+    order = np.argsort(-weights, kind="stable")
+    parent = list(range(n))
+    size = [1] * n
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    magnitudes: list[float] = []
+    counts: list[int] = []
+    largest: list[int] = []
+    count, biggest = n, 1
+    for edge in order:
+        weight = float(weights[edge])
+        if weight == 0.0:
+            break
+        a, b = root(int(ends[edge, 0])), root(int(ends[edge, 1]))
+        if size[a] < size[b]:
+            a, b = b, a
+        parent[b] = a
+        size[a] += size[b]
+        count, biggest = count - 1, max(biggest, size[a])
+        if magnitudes and magnitudes[-1] == weight:
+            counts[-1], largest[-1] = count, biggest
+        else:
+            magnitudes.append(weight)
+            counts.append(count)
+            largest.append(biggest)
+    return Sweep(np.array(magnitudes), np.array(counts, int), np.array(largest, int), n)
+
+
+def _spanning_tree(matrix: Array) -> tuple[Array, IntArray]:
+    """Prim's algorithm for the maximum spanning tree of the magnitudes, a row at a time."""
+    n = len(matrix)
+    weights, ends = np.zeros(n - 1), np.zeros((n - 1, 2), dtype=np.intp)
+    inside = np.zeros(n, dtype=bool)
+    best, via = np.full(n, -1.0), np.zeros(n, dtype=np.intp)
+    newest = 0
+    for edge in range(n - 1):
+        inside[newest] = True
+        best[newest] = -1.0
+        row = np.abs(matrix[newest])
+        row[inside] = -1.0
+        via[row > best] = newest
+        np.maximum(best, row, out=best)
+        newest = int(np.argmax(best))
+        weights[edge], ends[edge] = best[newest], (via[newest], newest)
+    return weights, ends

@@ -1,0 +1,115 @@
+"""One block of a problem: the components it has given, and its next candidate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from orthospca._typing import Array, IntArray
+from orthospca.blocks.posterior import LARGE
+from orthospca.blocks.tasks import LargeTask, Task
+from orthospca.bounds.classical import eigenvalue_bound, frobenius_bound, gershgorin_bound
+from orthospca.model.result import Status
+from orthospca.model.stage import Subproblem
+from orthospca.model.tolerance import Tolerance
+from orthospca.search.outcome import Outcome
+from orthospca.supports.best import Candidate
+
+
+class BlockState:
+    """One block: its own components so far, and its next candidate or a bound on it.
+
+    Parameters
+    ----------
+    indices : integer array
+    form : callable
+        Forms the block's matrix; it is not called before the matrix is needed.
+    diagonal : array
+        Of that matrix.
+    """
+
+    #: Whether a solve can be sent elsewhere.
+    is_portable = True
+
+    def __init__(self, indices: IntArray, form: Callable[[], Array], diagonal: Array) -> None:
+        self.indices = indices
+        self.diagonal = diagonal
+        self._form = form
+        self.size = 0
+        self.previous = np.zeros((len(indices), 0))
+        self.outcome: Outcome | None = None
+        self.bound = -math.inf
+        self._tightened = False
+
+    @cached_property
+    def matrix(self) -> Array:
+        """The block's matrix."""
+        return self._form()
+
+    @property
+    def upper(self) -> float:
+        """Proved bound on the block's next candidate."""
+        return self.bound if self.outcome is None else self.outcome.upper
+
+    @property
+    def value(self) -> float:
+        """Value of the candidate in the block-diagonal matrix; there must be one."""
+        assert self.outcome is not None and self.outcome.best is not None
+        return self.outcome.best.value
+
+    @property
+    def problem(self) -> Subproblem:
+        """The block's own stage."""
+        return Subproblem(self.matrix, self.size, self.previous)
+
+    def prepare(self, sparsity: int) -> None:
+        """Begin a stage: a candidate with another sparsity limit does not count."""
+        order = len(self.indices)
+        size = min(sparsity, order)
+        if size != self.size:
+            self.bound = self.first_bound(size) if size > self.size else self.upper
+            self.size, self.outcome, self._tightened = size, None, False
+        if self.outcome is not None:
+            return
+        if self.previous.shape[1] >= order:
+            self.outcome = Outcome(None, -math.inf, Status.EXHAUSTED, 0)
+        elif order == 1:
+            value = float(self.diagonal[0])
+            self.outcome = Outcome(Candidate(value, np.ones(1)), value, Status.OPTIMAL, 0)
+
+    def first_bound(self, size: int) -> float:
+        """Return a proved bound on the block without its components so far."""
+        return gershgorin_bound(self.matrix, size)
+
+    def task(
+        self,
+        method: str,
+        tolerance: Tolerance,
+        seconds: float,
+        node_limit: float,
+        n_jobs: int | None,
+    ) -> Task | LargeTask:
+        """Return the solve of the block's stage."""
+        return Task(
+            self.matrix, self.size, self.previous, method, tolerance, seconds, node_limit, n_jobs
+        )
+
+    def tighten(self) -> float:
+        """Lower the bound by what costs less than a solve, and return it."""
+        if not self._tightened and self.size < len(self.indices) <= LARGE:
+            self._tightened = True
+            self.bound = min(self.bound, frobenius_bound(self.matrix, self.size))
+            everything = np.arange(len(self.indices))
+            self.bound = min(self.bound, eigenvalue_bound(self.problem, everything)[0])
+        return self.bound
+
+    def give(self) -> Array:
+        """Hand out the candidate; the bound of this stage holds for the block's next one."""
+        assert self.outcome is not None and self.outcome.best is not None
+        vector = self.outcome.best.vector
+        self.previous = np.column_stack([self.previous, vector])
+        self.bound, self.outcome, self._tightened = self.outcome.upper, None, False
+        return vector

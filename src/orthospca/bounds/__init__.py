@@ -1,0 +1,1 @@
+"""Proved upper bounds on nodes: rows and norms, conditioning, the convex relaxation."""

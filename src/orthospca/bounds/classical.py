@@ -1,0 +1,147 @@
+"""Upper bounds of a node from eigenvalues, rows, norms and traces (the paper's own bounds).
+
+Each is a proved bound: sums are rounded up, and the eigenvalue is confirmed by ``rigor``.  Proofs
+are in ``docs/theory/classical-bounds.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+
+import numpy as np
+from scipy.linalg import eigh
+
+from orthospca._typing import Array, BoolArray, IntArray
+from orthospca.model.limits import Watch
+from orthospca.model.nodes import Node, NodeBound, Reason
+from orthospca.model.stage import Subproblem
+from orthospca.numerics import rigor
+from orthospca.numerics.sums import strongest_sums
+from orthospca.supports.heuristics import round_to_support
+
+
+def rounded_up(value: float, terms: int) -> float:
+    """Raise a sum of ``terms`` numbers of one sign by more than its rounding error."""
+    return value + 2 * (terms + 4) * rigor.UNIT * abs(value) + rigor.TINY
+
+
+def gershgorin_bound(matrix: Array, size: int) -> float:
+    """``max_i Q_ii + Σ (size - 1 largest |Q_ij|)`` bounds λmax on every support of that size."""
+    radii = strongest_sums(matrix, size - 1)
+    diagonal = matrix.diagonal()
+    slack = 2 * (size + 4) * rigor.UNIT * (np.abs(diagonal) + radii)
+    return float((diagonal + radii + slack).max()) + rigor.TINY
+
+
+def frobenius_bound(matrix: Array, size: int) -> float:
+    """Return the root of the ``size`` largest row sums of squares (with size - 1 others each)."""
+    squares = matrix * matrix
+    rows = squares.diagonal() + strongest_sums(squares, size - 1)
+    total = float(np.partition(rows, len(rows) - size)[len(rows) - size :].sum())
+    return rounded_up(math.sqrt(total), size * size)
+
+
+def trace_bound(diagonal: Array, included: BoolArray, size: int) -> float:
+    """Sum of the included diagonal entries and the largest others; valid if the matrix is PSD.
+
+    Parameters
+    ----------
+    diagonal : array
+    included : boolean array
+    size : int
+        Size of a support.
+    """
+    chosen = float(diagonal[included].sum())
+    rest = np.sort(diagonal[~included])[::-1][: size - int(np.count_nonzero(included))]
+    return rounded_up(chosen + float(np.maximum(rest, 0.0).sum()), size)
+
+
+def psd_deficit(matrix: Array) -> float | None:
+    """Return a small δ ≥ 0 with ``matrix + δI`` proved PSD; None if indefinite beyond rounding."""
+    n = len(matrix)
+    trace = float(matrix.diagonal().sum())
+    if trace < 0 or matrix.diagonal().min() < 0:
+        return None
+    deficit = 4 * rigor.cholesky_shift(n, trace)
+    for _ in range(4):
+        lifted = matrix.copy()
+        lifted[np.diag_indices(n)] += deficit
+        if rigor.proves_positive_definite(lifted):
+            return deficit
+        deficit *= 16
+    return None
+
+
+def leading_pair(matrix: Array) -> tuple[float, Array]:
+    """Return the largest eigenvalue (an estimate) and its eigenvector."""
+    n = len(matrix)
+    if n >= 40:
+        with suppress(np.linalg.LinAlgError):  # the subset driver gives up on a few matrices
+            values, vectors = eigh(matrix, subset_by_index=[n - 1, n - 1], check_finite=False)
+            return float(values[-1]), vectors[:, -1]
+    values, vectors = np.linalg.eigh(matrix)
+    return float(values[-1]), vectors[:, -1]
+
+
+def eigenvalue_bound(problem: Subproblem, allowed: IntArray) -> tuple[float, Array]:
+    """Proved bound from the eigenvalue on the complement of the restricted components.
+
+    Returns
+    -------
+    upper : float
+    direction : array of shape (len(allowed),)
+        The leading eigenvector, to round and to branch on.
+    """
+    matrix = problem.covariance[np.ix_(allowed, allowed)]
+    restricted = problem.touching(allowed)
+    if restricted.shape[1] == 0:
+        estimate, direction = leading_pair(matrix)
+        return rigor.upper_eigenvalue(matrix, estimate), direction
+    # Below every eigenvalue, so that the range of the components never holds the maximum.
+    level = -1.1 * float(np.abs(matrix).sum(axis=1).max()) - rigor.TINY
+    constrained, radius = rigor.constrain(matrix, restricted, level)
+    estimate, direction = leading_pair(constrained)
+    return rigor.upper_eigenvalue(constrained, estimate, float(radius)), direction
+
+
+class ClassicalBound:
+    """The cheapest of Gershgorin, Frobenius and (if PSD) trace, then the eigenvalue."""
+
+    def __init__(self, problem: Subproblem) -> None:
+        self.problem = problem
+        self.deficit = psd_deficit(problem.covariance)
+
+    def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
+        """Bound a node; the eigenvalue is computed only if the cheap bounds do not suffice."""
+        problem = self.problem
+        upper, reason = self.cheap(node)
+        if upper <= cutoff:
+            return NodeBound(upper, reason, node.included, node.allowed)
+        eigenvalue, direction = eigenvalue_bound(problem, node.allowed)
+        if eigenvalue < upper:
+            upper, reason = eigenvalue, Reason.EIGENVALUE
+        weight = np.where(np.isin(node.allowed, node.included), -1.0, np.abs(direction))
+        return NodeBound(
+            upper,
+            reason,
+            node.included,
+            node.allowed,
+            branch=int(node.allowed[np.argmax(weight)]),
+            supports=(round_to_support(problem, direction, node.included, node.allowed),),
+        )
+
+    def cheap(self, node: Node) -> tuple[float, Reason]:
+        """Bounds that need no eigenvalue, on the adjusted covariance."""
+        problem, size = self.problem, self.problem.sparsity
+        matrix = problem.projected[np.ix_(node.allowed, node.allowed)]
+        found = [
+            (gershgorin_bound(matrix, size), Reason.GERSHGORIN),
+            (frobenius_bound(matrix, size), Reason.FROBENIUS),
+        ]
+        if self.deficit is not None:
+            included = np.isin(node.allowed, node.included)
+            trace = trace_bound(matrix.diagonal(), included, size)
+            found.append((rounded_up(trace + size * self.deficit, size), Reason.TRACE))
+        upper, reason = min(found, key=lambda pair: pair[0])
+        return upper + 2 * size * problem.projected_radius, reason

@@ -1,0 +1,292 @@
+"""A search of its own for a node: condition on the included indices, bound the rest by norms.
+
+Suppose F is included and ``λmax(Q_F) < L``.  By the Schur complement, a support ``T = F ∪ R`` has
+``λmax(Q_T) < L`` exactly if
+
+    L·I - Q_R - Q_RF (L·I - Q_F)⁻¹ Q_FR
+
+is positive definite: what F can add at the level L is added to Q once, and a problem with only
+``r = p - |F|`` places is left.  Scaled to a diagonal of ones it is ``I - W_R``, W with zeros on its
+diagonal, and ``λmax(W_R)² ≤ (r-1)/r · ‖W_R‖²_F``, since the eigenvalues of ``W_R`` sum to zero.
+The squared norm is a sum over the rows in R, and a row's part is at most the sum of its r - 1
+largest squares: a cost of having the index in the support, so that an index is out if the dearest
+support with it stays below 1, and the node is closed if none is left.
+
+The few strong indices that carry a component make all bounds without conditioning weak.  Taken into
+F they stop doing so, and without them little is left: depth-first branching on the dearest index
+closes most nodes within a few dozen steps, each a matrix product and a partial sort.
+
+Under orthogonality Q stands for ``(I - XXᵀ)Q(I - XXᵀ) - κXXᵀ``, whose form on the feasible vectors
+is that of Q for every κ; κ is raised only where F could not be conditioned on otherwise.
+
+See ``docs/theory/conditioning.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orthospca._typing import Array, IntArray
+from orthospca.bounds.conditioning.step import Frame
+from orthospca.model.nodes import Node
+from orthospca.model.stage import Subproblem
+from orthospca.numerics import rigor
+from orthospca.supports.best import Candidate, best_on_support
+from orthospca.supports.enumeration import count_supports, enumerate_supports
+
+#: Supports left in a node below which they are tested one by one.
+ENUMERATE_BELOW = 64
+#: The κ tried, as multiples of the level.
+PENALTIES = (0.0, 10.0, 1e3, 1e5)
+#: Indices below which a step costs the same, whatever their number.
+SMALLEST_STEP = 100
+#: How the cost of a step grows with larger numbers of them, as measured.
+STEP_GROWTH = 1.6
+#: Steps are not counted against the budget before so many of them, as a share of it.
+FREE_STEPS = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One node of the tree, in the order of a depth-first walk, the branch with the index first.
+
+    Attributes
+    ----------
+    removed : integer array
+        Indices ruled out at the level.
+    branch : int
+        The index branched on, or -1 if the node was closed: by conditioning, or by testing its
+        supports one by one.
+    """
+
+    removed: IntArray
+    branch: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Dive:
+    """What came of the search of a node.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether every support of the node has been dealt with.
+    upper : float
+        Proved bound on what has been dealt with: the node if complete, the supports with an index
+        that is not allowed any more if not.
+    best : Candidate
+        The incumbent given, or something better.
+    allowed : integer array
+        What the first step left of the node's indices; supports with others are at most ``upper``.
+    steps : tuple of Step
+        The tree, from which the bound can be checked again; if not complete, its first node.
+    """
+
+    complete: bool
+    upper: float
+    best: Candidate
+    allowed: IntArray
+    steps: tuple[Step, ...] = ()
+
+
+class Conditioning:
+    """Searches nodes of one stage.
+
+    Parameters
+    ----------
+    problem : Subproblem
+    resolution : float
+        A gap this small, in the units of Q, counts as closed.
+    """
+
+    def __init__(self, problem: Subproblem, resolution: float) -> None:
+        self.problem = problem
+        self.resolution = resolution
+        self._scale = float(np.abs(problem.projected).max()) or 1.0
+        # Largest squared norm of a row of X: what κXXᵀ adds to an entry is at most κ times it.
+        self._heaviest = float(np.square(problem.previous).sum(axis=1).max(initial=0.0))
+
+    def search(
+        self,
+        node: Node,
+        incumbent: Candidate,
+        cutoff: float,
+        budget: float,
+        stop: Callable[[], bool] | None = None,
+    ) -> Dive:
+        """Search a node until it is closed, something better is found, or the budget is spent.
+
+        Parameters
+        ----------
+        node : Node
+        incumbent : Candidate
+        cutoff : float
+            Values up to this one are of no interest.
+        budget : float
+            In steps on :data:`SMALLEST_STEP` indices; a negative one allows no step at all.
+        stop : callable, optional
+            Asked between steps.
+        """
+        lost = self.problem.sparsity * self._radius(0.0) + self._margin(0.0, incumbent.value)
+        level = max(cutoff, incumbent.value + 4 * lost)
+        if level > max(cutoff, incumbent.value + 0.5 * self.resolution):
+            return Dive(False, math.inf, incumbent, node.allowed)
+        walk = _Walk(self, node, incumbent, level, cutoff)
+        while walk.pending:
+            if walk.hopeless(budget) or (stop is not None and stop()):
+                return _unfinished(node, walk)
+            walk.step()
+            if walk.best is not incumbent:
+                return Dive(False, math.inf, walk.best, node.allowed)
+        return Dive(True, walk.upper, walk.best, node.allowed, tuple(walk.steps))
+
+    def frame(self, indices: IntArray, level: float, penalty: float) -> Frame:
+        """Gather the form on some indices, and lower the level by all that rounding may add."""
+        problem, p = self.problem, self.problem.sparsity
+        kappa = penalty * max(abs(level), 1e-3 * self._scale)
+        matrix: Array = problem.projected[np.ix_(indices, indices)]
+        if kappa > 0:
+            previous = problem.previous[indices]
+            matrix -= kappa * (previous @ previous.T)
+        margin = self._margin(kappa, level)
+        lowered = level - p * self._radius(kappa) - margin
+        return Frame(indices, matrix, lowered, 0.5 * margin / p)
+
+    def _radius(self, kappa: float) -> float:
+        """Rounding error of an entry of the form."""
+        radius = self.problem.projected_radius
+        if kappa > 0:
+            terms = self.problem.previous.shape[1] + 4
+            radius += 2 * terms * rigor.UNIT * (kappa * self._heaviest + self._scale)
+        return radius
+
+    def _margin(self, kappa: float, level: float) -> float:
+        """Bound on the norm of the difference between the matrix and its factors multiplied out.
+
+        Rows of the factors have squared norms of at most ``|level| + ‖Q‖max``, so that an inner
+        product of at most p terms errs by less than ``4(p + 8)`` units of that; p entries in a row
+        make the norm.
+        """
+        p = self.problem.sparsity
+        size = abs(level) + self._scale + kappa * self._heaviest
+        return 16 * p * (p + 8) * rigor.UNIT * size + rigor.TINY
+
+
+def _unfinished(node: Node, walk: _Walk) -> Dive:
+    """What the first step has ruled out is not lost."""
+    if not walk.steps:
+        return Dive(False, -math.inf, walk.best, node.allowed)
+    first = walk.steps[0]
+    allowed = np.setdiff1d(node.allowed, first.removed, assume_unique=True)
+    return Dive(False, walk.level, walk.best, allowed, (first,))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pending:
+    """A node of the walk: places in a frame."""
+
+    frame: Frame
+    penalty: int
+    inside: IntArray
+    free: IntArray
+
+
+class _Walk:
+    """The depth-first walk below one node."""
+
+    def __init__(
+        self,
+        conditioning: Conditioning,
+        node: Node,
+        incumbent: Candidate,
+        level: float,
+        cutoff: float,
+    ) -> None:
+        self.conditioning = conditioning
+        self.problem = conditioning.problem
+        self.best = incumbent
+        self.level = level
+        self.cutoff = cutoff
+        self.upper = -math.inf
+        self.steps: list[Step] = []
+        self.work = 0.0
+        frame = conditioning.frame(node.allowed, level, PENALTIES[0])
+        inside = np.searchsorted(node.allowed, node.included)
+        free = np.searchsorted(node.allowed, node.free)
+        self.pending = [_Pending(frame, 0, inside, free)]
+
+    def hopeless(self, budget: float) -> bool:
+        """Whether the budget is spent."""
+        return self.work > budget and len(self.steps) > FREE_STEPS * budget
+
+    def step(self) -> None:
+        """Close the next node, or branch."""
+        node = self.pending.pop()
+        inside, free = len(node.inside), len(node.free)
+        self.work += max(free / SMALLEST_STEP, 1.0) ** STEP_GROWTH
+        if count_supports(inside, inside + free, self.problem.sparsity) <= ENUMERATE_BELOW:
+            self._enumerate(node)
+            self.steps.append(Step(node.frame.indices[:0]))
+            return
+        if inside + free < 0.5 * len(node.frame.indices):
+            node = self._gathered(node, node.penalty)
+        while True:
+            found = node.frame.condition(node.inside)
+            if found is not None and found[1][node.free].min() > 0:
+                break
+            if node.penalty + 1 == len(PENALTIES) or not self.problem.constrained:
+                self._give_way(node, found)
+                return
+            node = self._gathered(node, node.penalty + 1)
+        kept, dearest = node.frame.eliminate(*found, node.free, self.problem.sparsity - inside)
+        if len(kept) < free:
+            self.upper = max(self.upper, self.level)
+        removed = node.frame.indices[np.setdiff1d(node.free, kept, assume_unique=True)]
+        if len(kept) == 0:
+            self.steps.append(Step(removed))
+        else:
+            self._branch(replace(node, free=kept), removed, dearest)
+
+    def _gathered(self, node: _Pending, penalty: int) -> _Pending:
+        """Return the node in a frame of its own."""
+        places = np.union1d(node.inside, node.free)
+        indices = node.frame.indices[places]
+        frame = self.conditioning.frame(indices, self.level, PENALTIES[penalty])
+        inside = np.searchsorted(places, node.inside)
+        return _Pending(frame, penalty, inside, np.searchsorted(places, node.free))
+
+    def _branch(self, node: _Pending, removed: IntArray, place: int) -> None:
+        self.steps.append(Step(removed, int(node.frame.indices[place])))
+        others = node.free[node.free != place]
+        inside = np.sort(np.append(node.inside, place))
+        self.pending.append(replace(node, free=others))
+        self.pending.append(replace(node, inside=inside, free=others))
+
+    def _give_way(self, node: _Pending, found: tuple[Array, Array] | None) -> None:
+        """Branch where a support stands in the way that is above the level, or almost.
+
+        It may be better than the incumbent.
+        """
+        inside, free, indices = node.inside, node.free, node.frame.indices
+        if found is None:
+            place = int(free[np.argmax(node.frame.matrix.diagonal()[free])])
+            support = indices[inside]
+        else:
+            place = int(free[np.argmin(found[1][free])])
+            support = np.sort(np.append(indices[inside], indices[place]))
+        candidate = best_on_support(self.problem, support)
+        if candidate is not None and candidate.value > self.best.value:
+            self.best = candidate
+        self._branch(node, indices[:0], place)
+
+    def _enumerate(self, node: _Pending) -> None:
+        included = node.frame.indices[node.inside]
+        allowed = np.union1d(included, node.frame.indices[node.free])
+        tested = enumerate_supports(self.problem, included, allowed, self.best, self.cutoff)
+        self.upper = max(self.upper, tested.upper)
+        if tested.best is not None and tested.best.value > self.best.value:
+            self.best = tested.best

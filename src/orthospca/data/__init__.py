@@ -1,0 +1,1 @@
+"""A covariance defined by data and never formed in full: here, or in the chunks of a Dask array."""

@@ -1,0 +1,135 @@
+"""A covariance matrix defined by data and never formed in full.
+
+With ``B = (X - mean) / (scale·√(m - ddof))`` the covariance is ``Q = BᵀB``.  Its diagonal, single
+rows, submatrices and tiles are products of a few columns of B, which are read on demand: from an
+array in memory, a memory-mapped file, a sparse matrix, or anything else with a ``shape`` that can
+be sliced by columns.  Of a Dask array the products are computed where its chunks are.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from orthospca._typing import Array, IntArray
+from orthospca.data.chunks import is_distributed
+from orthospca.data.cluster import ClusterColumns
+from orthospca.data.columns import Columns, LocalColumns
+from orthospca.data.tiles import Lists
+from orthospca.model.validation import names_of
+from orthospca.numerics import rigor
+
+
+class DataCovariance:
+    """The covariance or correlation matrix of ``data``, computed piece by piece.
+
+    Parameters
+    ----------
+    data : array-like of shape (m, n)
+        Samples in rows: ndarray, memory map, scipy sparse matrix, or any object with ``shape`` that
+        can be sliced as ``data[:, a:b]``.  A Dask array, chunked along one axis or both, stays
+        where it is: products with all of its columns are computed by Dask's scheduler.
+    correlation : bool
+        Divide each column by its standard deviation; constant columns stay zero.
+    ddof : int
+        The divisor is ``m - ddof``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthospca import DataCovariance, solve
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> Q = DataCovariance(X)
+    >>> bool(np.allclose(Q.submatrix(np.arange(8)), np.cov(X.T)))
+    True
+    >>> solve(Q, sparsity=3).status.name
+    'OPTIMAL'
+    """
+
+    def __init__(self, data: Any, *, correlation: bool = False, ddof: int = 1) -> None:
+        self.feature_names = names_of(data)
+        self.source = _source(data)
+        self.n_samples, self.n_features = self.source.shape
+        if self.n_features == 0 or self.n_samples <= ddof:
+            raise ValueError(
+                f"data must have at least one column and more than {ddof} rows, "
+                f"got shape {(self.n_samples, self.n_features)}"
+            )
+        divisor = math.sqrt(self.n_samples - ddof)
+        found = self.source.moments()
+        deviation = np.sqrt(found.squares) / divisor
+        constant = deviation <= 1e-12 * np.abs(found.mean)
+        self.mean = found.mean
+        self.scale = np.where(constant, math.inf, deviation if correlation else 1.0)
+        self.source.prepare(self.mean, self.scale * divisor)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Order of the covariance matrix."""
+        return self.n_features, self.n_features
+
+    def columns(self, indices: IntArray) -> Array:
+        """Return columns of B, shape (m, len(indices))."""
+        return self.source.take(indices)
+
+    def cross(self, rows: IntArray, columns: IntArray) -> Array:
+        """Return ``Q[rows][:, columns]``."""
+        return self.source.cross(rows, columns)
+
+    def submatrix(self, indices: IntArray) -> Array:
+        """Return ``Q[indices][:, indices]``, exactly symmetric."""
+        product = self.source.cross(indices, indices)
+        return 0.5 * (product + product.T)
+
+    def times(self, samples: Array) -> Array:
+        """Return ``Bᵀ @ samples`` for a few vectors of length m, shape (n, k)."""
+        return self.source.times(samples)
+
+    def strongest(self, samples: Array, count: int) -> Lists:
+        """Return the ``count`` largest ``|Bᵀ @ samples|`` of each vector, and their features."""
+        return self.source.strongest(samples, count)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """The variances."""
+        return self.source.diagonal()
+
+    def graph(self, threshold: float) -> sparse.csr_matrix:
+        """Return the pairs with ``|Q_ij| ≥ threshold``, i < j, as a sparse matrix.
+
+        They are found tile by tile; tiles that ``|Q_ij| ≤ √(Q_ii Q_jj)`` rules out are skipped.
+        Memory: the tile and the edges.
+        """
+        n = self.n_features
+        roots = np.sqrt(self.diagonal) * (1 + self.relative_radius)
+        none = np.zeros(0, dtype=np.intp)
+        found = [(none, none, np.zeros(0)), *self.source.edges(threshold, roots)]
+        i, j, values = (np.concatenate(part) for part in zip(*found, strict=True))
+        return sparse.csr_matrix((values, (np.minimum(i, j), np.maximum(i, j))), shape=(n, n))
+
+    @cached_property
+    def relative_radius(self) -> float:
+        """Rounding error of a computed ``Q_ij``, relative to ``√(Q_ii Q_jj)``.
+
+        In whatever order the m products are added, partial sums over chunks included, it is at
+        most ``m·u / (1 - m·u)``; the rest is for the computed diagonal.
+        """
+        return 4 * (self.n_samples + 8) * rigor.UNIT
+
+
+def _source(data: Any) -> Columns:
+    """Return the columns of the data, where they are."""
+    if not sparse.issparse(data) and hasattr(data, "to_numpy"):
+        data = data.to_numpy()
+    if not hasattr(data, "shape"):
+        data = np.asarray(data)
+    if len(data.shape) != 2:
+        raise ValueError(f"data must be a matrix of samples by features, got shape {data.shape}")
+    kind = np.dtype(data.dtype).kind
+    if kind not in "fiub":
+        raise ValueError(f"data must be real numbers, got entries of type {data.dtype}")
+    return ClusterColumns(data) if is_distributed(data) else LocalColumns(data)

@@ -1,0 +1,249 @@
+"""The command line: its options and its help.
+
+Nothing numerical is imported before a command runs, so that ``orthospca --help`` answers at once;
+what the commands do is in ``_commands.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orthospca._errors import InputError
+from orthospca.interface.options import (
+    OUTPUT,
+    SOLVER,
+    Correlation,
+    Data,
+    Eps,
+    Gap,
+    Header,
+    Jobs,
+    Json,
+    Key,
+    Label,
+    Method,
+    NodeLimit,
+    Precomputed,
+    Threshold,
+    TimeLimit,
+)
+
+SOLVED, BAD_INPUT, OPEN_GAP = 0, 2, 3
+
+app = typer.Typer(
+    name="orthospca",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help="Sparse principal components that are exactly orthogonal and provably optimal.\n\n"
+    "For example: `orthospca demo`, or `orthospca fit data.csv -k 3 -p 5 --correlation`",
+    epilog="Exit codes: 0 solved within tolerance, 2 bad input, 3 stopped with an open gap.",
+)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"orthospca {version('orthospca')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def fit(
+    data: Data,
+    n_components: Annotated[
+        int, typer.Option("-k", "--components", help="How many components.")
+    ] = 2,
+    sparsity: Annotated[
+        str,
+        typer.Option(
+            "-p", "--sparsity", help="Nonzeros in a component; one number, or K with commas."
+        ),
+    ] = "5",
+    correlation: Correlation = False,
+    precomputed: Precomputed = False,
+    label: Label = None,
+    header: Header = None,
+    key: Key = None,
+    method: Annotated[
+        Method,
+        typer.Option(
+            metavar="METHOD",
+            help="branch-and-bound, eigenvalue, enumeration or deflation.",
+            rich_help_panel=SOLVER,
+        ),
+    ] = Method.BRANCH_AND_BOUND,
+    gap: Gap = 1e-4,
+    eps: Eps = 0.0,
+    threshold: Threshold = "0",
+    time_limit: TimeLimit = None,
+    node_limit: NodeLimit = None,
+    n_jobs: Jobs = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="For loadings.csv, result.json and report.html; default orthospca-out/NAME.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Find sparse components of a table of observations, or of a matrix.
+
+    Rows of DATA are observations, columns are variables; a header, row labels and columns of text
+    are recognised. With `--precomputed`, DATA is a symmetric matrix.
+
+    For example:
+
+    `orthospca fit measurements.csv -k 3 -p 5 --correlation`
+
+    `orthospca fit covariance.npy -k 2 -p 10 --precomputed --time-limit 60 -o results`
+
+    `orthospca fit genes.parquet -k 1 -p 20 --label patient --json > result.json`
+
+    Ctrl-C stops the search; the best components so far are shown and written, with their gaps.
+    """
+    with _one_sentence_errors():
+        from orthospca.interface.commands import Source, run_fit, solver_settings
+
+        source = Source(data, correlation, precomputed, tuple(label or ()), header, key)
+        settings = solver_settings(
+            n_components, method.value, gap, eps, threshold, time_limit, node_limit, n_jobs
+        )
+        solved = run_fit(source, sparsity, settings, output, as_json)
+    raise typer.Exit(SOLVED if solved else OPEN_GAP)
+
+
+@app.command()
+def path(
+    data: Data,
+    sparsities: Annotated[
+        str,
+        typer.Option("-p", "--sparsities", help="Numbers and ranges: 1:20, 5,10,15, 2:30:4."),
+    ] = "1:10",
+    n_components: Annotated[
+        int, typer.Option("-k", "--components", help="How many components for each sparsity.")
+    ] = 1,
+    correlation: Correlation = False,
+    precomputed: Precomputed = False,
+    label: Label = None,
+    header: Header = None,
+    key: Key = None,
+    gap: Gap = 1e-4,
+    eps: Eps = 0.0,
+    threshold: Threshold = "0",
+    time_limit: TimeLimit = None,
+    node_limit: NodeLimit = None,
+    n_jobs: Jobs = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="For path.csv, path.json and path.png; default orthospca-out/NAME.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show variance and certified gap by sparsity, to choose how many nonzeros to allow.
+
+    For example:
+
+    `orthospca path measurements.csv -p 1:20 --correlation`
+
+    `orthospca path covariance.csv -p 5:50:5 -k 3 --precomputed --time-limit 120`
+    """
+    with _one_sentence_errors():
+        from orthospca.interface.commands import Source, run_path, solver_settings
+
+        source = Source(data, correlation, precomputed, tuple(label or ()), header, key)
+        settings = solver_settings(
+            n_components, "branch-and-bound", gap, eps, threshold, time_limit, node_limit, n_jobs
+        )
+        solved = run_path(source, sparsities, settings, output, as_json)
+    raise typer.Exit(SOLVED if solved else OPEN_GAP)
+
+
+@app.command()
+def demo(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="For report.html.")
+    ] = Path("orthospca-out/demo"),
+) -> None:
+    """Solve two bundled examples, show what comes back, and write a report.
+
+    For example: `orthospca demo`, then open the report in a browser.
+    """
+    with _one_sentence_errors():
+        from orthospca.interface.commands import run_demo
+
+        solved = run_demo(output)
+    raise typer.Exit(SOLVED if solved else OPEN_GAP)
+
+
+@app.command()
+def paper(
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FOLDER", help="For the CSV files and pictures."),
+    ] = Path("orthospca-out/paper"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller sparsities and samples, a few seconds.")
+    ] = False,
+) -> None:
+    """Repeat the experiments of Cheng and Hu on the colon-cancer genes, and what they left out.
+
+    The data are not bundled: the environment variable ORTHOSPCA_DATA names their folder, or pooch
+    downloads them.
+
+    For example: `ORTHOSPCA_DATA=~/data orthospca paper -o experiments`
+    """
+    with _one_sentence_errors():
+        from orthospca.paper import run_paper
+
+        run_paper(output, quick=quick)
+    raise typer.Exit(SOLVED)
+
+
+@contextmanager
+def _one_sentence_errors() -> Iterator[None]:
+    """Turn what is wrong with the input into one sentence and exit code 2.
+
+    Only what is known to be about the input is treated so: any other exception is a fault of the
+    program, and hiding its traceback would hide the fault.
+    """
+    try:
+        yield
+    except InputError as error:
+        typer.echo(f"orthospca: {error}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    except KeyboardInterrupt:
+        typer.echo("orthospca: interrupted before the end", err=True)
+        raise typer.Exit(OPEN_GAP) from None

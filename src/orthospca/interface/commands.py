@@ -1,0 +1,277 @@
+"""What the commands do: read, check, solve with progress shown, show and write."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from orthospca._errors import InputError
+from orthospca._typing import Array
+from orthospca.blocks.partition import block_diagonalize
+from orthospca.data.covariance import DataCovariance
+from orthospca.facade import solve
+from orthospca.interface import display as _display
+from orthospca.interface.output import (
+    command,
+    make_folder,
+    say,
+    show,
+    write_path,
+    write_result,
+    writing,
+)
+from orthospca.interface.report import Section, write_report
+from orthospca.interface.tables import Table, read_table
+from orthospca.model.result import Result, Status
+from orthospca.model.validation import (
+    validate_covariance,
+    validate_integer,
+    validate_nonnegative,
+    validate_sparsity,
+)
+from orthospca.supports.enumeration import refuse_if_too_many
+from orthospca.wide.stage import LARGEST_MATRIX
+
+FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
+DEFAULT_FOLDER = Path("orthospca-out")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file and how to read it."""
+
+    path: Path
+    correlation: bool = False
+    precomputed: bool = False
+    label: tuple[str, ...] = ()
+    header: bool | None = None
+    key: str | None = None
+
+    def read(self, settings: dict[str, Any]) -> tuple[Table, Array | DataCovariance]:
+        """The table, and the matrix to solve; defined by the data if they are wide."""
+        if self.correlation and self.precomputed:
+            raise InputError("--correlation and --precomputed exclude each other")
+        table = read_table(self.path, header=self.header, label=self.label, key=self.key)
+        if self.precomputed:
+            return table, table.square()
+        if len(table.columns) > LARGEST_MATRIX and not _needs_matrix(settings):
+            return table, table.data_covariance(self.correlation)
+        return table, table.correlation() if self.correlation else table.covariance()
+
+    @property
+    def matrix_kind(self) -> str:
+        """What the matrix is."""
+        if self.precomputed:
+            return "as given"
+        return "correlation" if self.correlation else "covariance"
+
+    def describe(self, table: Table) -> str:
+        """The file in a few words."""
+        rows = f"{table.values.shape[0]} observations"
+        left_out = f"; left out as labels: {', '.join(table.labels)}" if table.labels else ""
+        kind = "matrix" if self.precomputed else rows
+        return f"{self.path}: {kind}, {len(table.columns)} variables{left_out}"
+
+    def checksum(self) -> tuple[str, str]:
+        """The name of the file and the SHA-256 of its content."""
+        digest = hashlib.sha256()
+        with open(self.path, "rb") as file:
+            while piece := file.read(2**20):
+                digest.update(piece)
+        return self.path.name, digest.hexdigest()
+
+    def folder(self, output: Path | None, as_json: bool) -> Path | None:
+        """Where to write, made if need be; None to write nothing."""
+        if output is None:
+            if as_json:
+                return None
+            output = DEFAULT_FOLDER / self.path.name.split(".")[0]
+        return make_folder(output)
+
+
+def solver_settings(
+    n_components: int,
+    method: str,
+    gap: float,
+    eps: float,
+    threshold: str,
+    time_limit: float | None,
+    node_limit: int | None,
+    n_jobs: int | None,
+) -> dict[str, Any]:
+    """The arguments of ``solve`` that are the same for every sparsity."""
+    return {
+        "n_components": n_components,
+        "method": method,
+        "gap": gap,
+        "eps": eps,
+        "threshold": _threshold(threshold),
+        "time_limit": time_limit,
+        "node_limit": node_limit,
+        "n_jobs": n_jobs,
+    }
+
+
+def run_fit(
+    source: Source, sparsity: str, settings: dict[str, Any], output: Path | None, as_json: bool
+) -> bool:
+    """Solve; whether everything is certified within the tolerance."""
+    limits = _sparsity(sparsity)
+    table, Q = source.read(settings)
+    check_arguments(Q, limits, settings)
+    folder = source.folder(output, as_json)
+    say(source.describe(table))
+    result = _solve(Q, table.columns, {"sparsity": limits, **settings})
+    if as_json:
+        print(json.dumps(result.to_dict()))
+    else:
+        note = [result.note] if result.note else []
+        show(_display.component_table(result), _display.closing_sentence(result), *note)
+    if folder is not None:
+        section = Section(
+            source.path.name,
+            result,
+            Q,
+            source.describe(table),
+            source.matrix_kind,
+            {**settings, "sparsity": limits},
+        )
+        write_result(section, source.checksum(), folder)
+    return result.status in FINISHED
+
+
+def run_path(
+    source: Source, sparsities: str, settings: dict[str, Any], output: Path | None, as_json: bool
+) -> bool:
+    """Solve for several sparsities; whether everything is certified within the tolerance."""
+    from orthospca.path import parse_sparsities, sparsity_path
+
+    table, Q = source.read(settings)
+    with about_the_input():
+        limits = parse_sparsities(sparsities, Q.shape[0])
+    check_arguments(Q, max(limits), settings)
+    folder = source.folder(output, as_json)
+    say(source.describe(table))
+    with _display.ProgressDisplay(Console(stderr=True), settings["n_components"]) as progress:
+        found = sparsity_path(Q, limits, callback=progress.at_sparsity, **settings)
+    if as_json:
+        print(json.dumps(found.to_dict()))
+    else:
+        show(_display.path_table(found), _display.path_sentence(found))
+    if folder is not None:
+        write_path(found, folder)
+    return found.status in FINISHED
+
+
+def run_demo(output: Path) -> bool:
+    """Solve the bundled examples; whether everything is certified within the tolerance."""
+    from orthospca import datasets
+
+    folder = make_folder(output)
+    sections = []
+    for dataset, title, n_components, sparsity in (
+        (datasets.load_pitprops(), "Pitprops", 6, 5),
+        (datasets.load_breast_cancer(), "Breast cancer", 5, 8),
+    ):
+        print(f"\n{dataset.description}")
+        print(
+            f"{n_components} orthogonal components with at most {sparsity} nonzero loadings each, "
+            f"from the correlations of {dataset.n_features} variables:",
+            flush=True,
+        )
+        Q = dataset.correlation()
+        settings = {"sparsity": sparsity, "n_components": n_components, "gap": 1e-4}
+        result = _solve(Q, dataset.feature_names, settings)
+        section = Section(title, result, Q, dataset.description, "correlation", settings)
+        show(
+            _display.component_table(result),
+            _display.closing_sentence(result),
+            _display.beside_pca(result, section.eigenvalues),
+        )
+        sections.append(section)
+    with writing(folder):
+        write_report(folder / "report.html", sections, command=command())
+    print(f"\nreport: {folder / 'report.html'}")
+    return all(section.result.status in FINISHED for section in sections)
+
+
+@contextmanager
+def about_the_input() -> Iterator[None]:
+    """Say that a ``ValueError`` raised in here is about what the user gave."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+def check_arguments(
+    Q: Array | DataCovariance, sparsity: int | list[int], settings: dict[str, Any]
+) -> None:
+    """Check what ``solve`` will check, before it runs, by the same functions.
+
+    What it raises afterwards is then not about the input, and must not be reported as if it were.
+    """
+    with about_the_input():
+        n = Q.shape[0]
+        if not isinstance(Q, DataCovariance):
+            validate_covariance(Q)
+        count = validate_integer(
+            "n_components", settings["n_components"], 1, n, "the number of features"
+        )
+        limits = validate_sparsity(sparsity, count, n)
+        for name in ("gap", "eps", "threshold", "time_limit"):
+            if settings[name] not in (None, "auto"):
+                validate_nonnegative(name, settings[name])
+        threshold, method = settings["threshold"], settings["method"]
+        if method == "deflation" and threshold not in (0.0, "auto"):
+            raise InputError(f"threshold must be 0 with method 'deflation', got {threshold:g}")
+        if settings["node_limit"] is not None:
+            validate_integer("node_limit", settings["node_limit"], 1)
+        if settings["n_jobs"] == 0:
+            raise InputError("n_jobs must not be 0, got 0")
+        if method == "enumeration":
+            largest = n if threshold == "auto" else block_diagonalize(Q, threshold).largest
+            for limit in limits:
+                refuse_if_too_many(largest, min(limit, largest))
+
+
+def _needs_matrix(settings: dict[str, Any]) -> bool:
+    """Whether the matrix has to be formed, however many variables there are."""
+    methods = ("branch-and-bound", "eigenvalue")
+    return settings["method"] not in methods
+
+
+def _solve(Q: Array | DataCovariance, names: tuple[str, ...], settings: dict[str, Any]) -> Result:
+    """The one place where the command line calls the solver."""
+    progress = _display.ProgressDisplay(Console(stderr=True), settings["n_components"])
+    with progress:
+        result = solve(Q, callback=progress, **settings)
+    return replace(result, feature_names=names)
+
+
+def _threshold(text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"threshold must be 'auto' or a number, got {text!r}") from None
+
+
+def _sparsity(text: str) -> int | list[int]:
+    try:
+        limits = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"sparsity must be an integer, or integers with commas, got {text!r}"
+        ) from None
+    return limits[0] if len(limits) == 1 else limits

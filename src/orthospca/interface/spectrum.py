@@ -1,0 +1,95 @@
+"""The variances of ordinary PCA: of a matrix, or of data whose covariance is never formed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from orthospca._typing import Array, IntArray
+from orthospca.data.columns import CHUNK, LocalColumns
+from orthospca.data.covariance import DataCovariance
+from orthospca.wide.stage import LARGEST_MATRIX
+
+#: Relative accuracy asked of the Lanczos iteration; the figures are for pictures and shares.
+ACCURACY = 1e-9
+
+
+def leading_eigenvalues(Q: Any, count: int) -> Array:
+    """The largest eigenvalues of Q, descending: the variances of ordinary PCA.
+
+    Parameters
+    ----------
+    Q : array-like of shape (n, n), or DataCovariance
+        With a :class:`~orthospca.DataCovariance` ``Q = BᵀB`` of m samples, the smaller one of Q and
+        ``BBᵀ``, which have the same positive eigenvalues, is formed.  If both are too large, a
+        Lanczos iteration multiplies by B and Bᵀ.
+    count : int
+        How many; all of them if there are fewer.
+    """
+    if not isinstance(Q, DataCovariance):
+        return _largest_of(np.asarray(Q, dtype=np.float64), count)
+    count = min(count, Q.n_features)
+    order = min(Q.n_samples, Q.n_features)
+    if order > LARGEST_MATRIX and 2 * count < order:
+        return _largest_of_product(Q, count)
+    if Q.n_features <= Q.n_samples:
+        return _largest_of(Q.submatrix(np.arange(order)), count)
+    gram = np.zeros((order, order))
+    for part in _parts(Q):
+        B = Q.columns(part)
+        gram += B @ B.T
+    found = np.zeros(count)  # beyond the number of samples all of them are zero
+    found[:order] = np.maximum(_largest_of(gram, count), 0.0)
+    return found
+
+
+def _largest_of(matrix: Array, count: int) -> Array:
+    from scipy.linalg import eigh
+
+    n = len(matrix)
+    window = (max(n - count, 0), n - 1)
+    values: Array = eigh(matrix, eigvals_only=True, subset_by_index=window)[::-1]
+    return values
+
+
+def _largest_of_product(Q: DataCovariance, count: int) -> Array:
+    """By Lanczos, on the smaller one of ``BᵀB`` and ``BBᵀ``."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    times, times_transposed = _products(Q)
+    order = min(Q.n_samples, Q.n_features)
+    if Q.n_samples <= Q.n_features:
+        times, times_transposed = times_transposed, times
+    operator = LinearOperator(
+        (order, order), matvec=lambda v: times_transposed(times(v)), dtype=np.float64
+    )
+    # A start of ones would be orthogonal to everything that centred samples span.
+    start = np.random.default_rng(0).standard_normal(order)
+    values = eigsh(operator, count, which="LA", v0=start, tol=ACCURACY, return_eigenvectors=False)
+    return np.sort(values)[::-1]
+
+
+def _products(Q: DataCovariance) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """Multiplication by B and by Bᵀ; sparse data are centred in the product, not in storage."""
+    source = Q.source
+    if not (isinstance(source, LocalColumns) and sparse.issparse(source.data)):
+        return (
+            lambda v: sum((Q.columns(part) @ v[part] for part in _parts(Q)), np.zeros(Q.n_samples)),
+            lambda u: Q.times(u[:, None])[:, 0],
+        )
+    data, transposed = source.data, source.data.T.tocsr()
+    weights = 1.0 / source.divisor
+    shift = source.mean * weights
+    return (
+        lambda v: data @ (weights * v) - shift @ v,
+        lambda u: weights * (transposed @ u) - shift * u.sum(),
+    )
+
+
+def _parts(Q: DataCovariance) -> list[IntArray]:
+    """All columns, so many at a time as are read together."""
+    n = Q.n_features
+    return [np.arange(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]

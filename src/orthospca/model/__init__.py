@@ -1,0 +1,1 @@
+"""What is asked and answered: problem, stage, tolerance, settings, limits, nodes, result."""

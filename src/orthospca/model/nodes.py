@@ -1,0 +1,136 @@
+"""Nodes of the search tree and what is found out about them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+
+from orthospca._typing import IntArray
+from orthospca.model.limits import Watch
+
+
+class Reason(str, Enum):
+    """Why a node was closed; together with the multipliers this is the skeleton of a proof."""
+
+    SUPPORT = "support"
+    """Its support is determined, and was solved."""
+    ENUMERATED = "enumerated"
+    """All its supports were tested."""
+    INFEASIBLE = "infeasible"
+    """No vector on its allowed indices is orthogonal to the previous components."""
+    GERSHGORIN = "gershgorin"
+    FROBENIUS = "frobenius"
+    TRACE = "trace"
+    EIGENVALUE = "eigenvalue"
+    MULTIPLIERS = "multipliers"
+    """A feasible point of the dual of the relaxation; see ``docs/theory/strong-bound.md``."""
+    CONDITIONED = "conditioned"
+    """Searched at a level, given what is included; see ``docs/theory/conditioning.md``."""
+    SCREENED = "screened"
+    """Outside the neighbourhoods of all candidate rows: no such support exceeds the bound."""
+    FIXED = "fixed"
+    """Removed from a node by fixing indices in or out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """All supports T with ``included ⊆ T ⊆ allowed`` and ``|T| ≤ p``: the paper's (l, u).
+
+    Attributes
+    ----------
+    included, allowed : integer arrays, ascending
+    upper : float
+        Proved bound on the values in the node.
+    branch : int
+        The index to branch on; -1 as long as the node has not been bounded.
+    payload : object
+        What the bound hands down to the children (multipliers, a warm start).
+    """
+
+    included: IntArray
+    allowed: IntArray
+    upper: float = math.inf
+    branch: int = -1
+    payload: Any = None
+
+    @property
+    def free(self) -> IntArray:
+        """Allowed indices that are not included."""
+        return np.setdiff1d(self.allowed, self.included, assume_unique=True)
+
+    def children(self) -> tuple[Node, Node]:
+        """Return the nodes with the branching index in, and with it out."""
+        inside = np.sort(np.append(self.included, self.branch))
+        outside = self.allowed[self.allowed != self.branch]
+        return (
+            Node(inside, self.allowed, self.upper, payload=self.payload),
+            Node(self.included, outside, self.upper, payload=self.payload),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Closed:
+    """A closed node: nothing in it exceeds ``upper``, because of ``reason``.
+
+    Attributes
+    ----------
+    included, allowed : integer arrays
+    upper : float
+    reason : Reason
+    proof : object
+        The multipliers, or the screening, behind it.
+    kept : tuple of two integer arrays, or None
+        If given, only the supports of the node that are *not* between these included and allowed
+        indices are closed: the rest was kept as a smaller node.
+    """
+
+    included: IntArray
+    allowed: IntArray
+    upper: float
+    reason: Reason
+    proof: Any = None
+    kept: tuple[IntArray, IntArray] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class NodeBound:
+    """What a bound says of a node.
+
+    Attributes
+    ----------
+    upper : float
+        Proved.
+    reason : Reason
+        Which bound gave it.
+    branch : int
+        The index to branch on if the node stays open.
+    supports : tuple of integer arrays
+        Supports worth trying for a better incumbent.
+    included, allowed : integer arrays
+        The node after fixing: every support of the node that could beat the cutoff is still there.
+    fixed_upper : float
+        Proved bound on what fixing removed.
+    payload, proof : object
+    """
+
+    upper: float
+    reason: Reason
+    included: IntArray
+    allowed: IntArray
+    branch: int = -1
+    supports: tuple[IntArray, ...] = ()
+    fixed_upper: float = -math.inf
+    payload: Any = None
+    proof: Any = None
+
+
+class Bound(Protocol):
+    """An upper bound on nodes: the parameter of the search."""
+
+    def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
+        """Bound a node; the work may stop as soon as ``upper ≤ cutoff``."""
+        ...

@@ -1,0 +1,1 @@
+"""Arithmetic that is never wrong: outward rounding, definiteness, sums over supports, threads."""

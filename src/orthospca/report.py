@@ -1,0 +1,5 @@
+"""Public name of :mod:`orthospca.interface.report`."""
+
+from orthospca.interface.report import Section, write_report
+
+__all__ = ["Section", "write_report"]

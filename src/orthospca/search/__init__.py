@@ -1,0 +1,1 @@
+"""One stage by each method, and stage after stage."""

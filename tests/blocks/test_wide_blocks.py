@@ -1,0 +1,167 @@
+"""Thresholds on data whose covariance is not formed: the same blocks, components, certificates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from orthospca import DataCovariance, Result, Status, block_diagonalize, solve
+from orthospca.model.limits import Watch
+from orthospca.model.stage import Subproblem
+from orthospca.model.tolerance import Tolerance
+from orthospca.search.methods import solve_by_strong_bound
+
+
+def samples(seed: int, m: int = 40, groups: int = 5, size: int = 6, alone: int = 20) -> np.ndarray:
+    """Groups of features that share a factor, of unequal strength, and features of noise."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for strength in rng.uniform(0.5, 2.0, size=groups):
+        factor = rng.standard_normal((m, 1))
+        loadings = strength * rng.uniform(0.5, 1.0, size=(1, size))
+        parts.append(factor @ loadings + 0.3 * rng.standard_normal((m, size)))
+    parts.append(rng.standard_normal((m, alone)) * rng.uniform(0.2, 1.5, size=alone))
+    X = np.hstack(parts)
+    return X[:, rng.permutation(X.shape[1])]
+
+
+@pytest.fixture(params=["matrix blocks", "large blocks"])
+def wide(request, monkeypatch):
+    """Treat small data as wide, and blocks as ones that can or cannot be formed."""
+    monkeypatch.setattr("orthospca.wide_solve.LARGEST_MATRIX", 10)
+    if request.param == "large blocks":
+        monkeypatch.setattr("orthospca.blocks.partitioned_data.LARGEST_MATRIX", 3)
+
+
+def check_certificates(matrix: np.ndarray, sparsity: int, result: Result) -> None:
+    """Each bound holds for its stage of the original matrix, given the components before it."""
+    X = result.components
+    assert np.abs(X @ X.T - np.eye(len(X))).max() <= 1e-12
+    for k, component in enumerate(result.stages):
+        assert len(component.support) <= sparsity
+        stage = Subproblem(matrix, sparsity, X[:k].T)
+        truth = solve_by_strong_bound(stage, Tolerance(0.0, 1e-9), Watch(), None)
+        assert truth.best is not None
+        assert component.upper_bound >= truth.best.value * (1 - 1e-12)
+        assert component.variance <= truth.upper
+        assert truth.best.value - component.variance <= result.guarantee * (1 + 1e-12)
+        assert component.upper_bound - component.variance <= result.guarantee * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.6])
+@pytest.mark.parametrize("seed", range(6))
+def test_same_as_the_matrix(wide, seed: int, share: float) -> None:
+    """Tests components and certificates against the blocks of the matrix formed in full."""
+    X = samples(seed)
+    matrix = np.cov(X.T)
+    off = np.abs(matrix - np.diag(matrix.diagonal()))
+    delta = share * float(off.max())
+    formed = solve(matrix, 4, 5, threshold=delta, gap=1e-6)
+    result = solve(DataCovariance(X), 4, 5, threshold=delta, gap=1e-6)
+    np.testing.assert_allclose(result.variances, formed.variances, rtol=2e-6)
+    np.testing.assert_allclose(result.variances, [x @ matrix @ x for x in result.components])
+    check_certificates(matrix, 4, result)
+    assert "the whole matrix was not formed" in result.note
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.2, 0.5, 5.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_of_data(seed: int, delta: float) -> None:
+    """Tests the partition, and that the bound on entries between blocks holds."""
+    X = samples(seed)
+    matrix = np.cov(X.T)
+    for inside in ("kept", "thresholded"):
+        mine = block_diagonalize(DataCovariance(X), delta, inside=inside)
+        theirs = block_diagonalize(matrix, delta, inside=inside)
+        assert mine.labels.tolist() == theirs.labels.tolist()
+        assert mine.permutation.tolist() == theirs.permutation.tolist()
+        assert (mine.threshold, mine.inside) == (delta, inside)
+        assert theirs.cross * (1 - 1e-12) <= mine.cross <= delta * (1 + 1e-12)
+
+
+def test_blocks_along_exact_zeros() -> None:
+    """Tests the threshold 0, for which the matrix is formed."""
+    X = np.zeros((8, 4))
+    X[:4, :2] = [[1, 1], [-1, -1], [1, 1], [-1, -1]]
+    X[4:, 2:] = [[2, 1], [-2, -1], [2, 1], [-2, -1]]
+    blocks = block_diagonalize(DataCovariance(X), 0.0)
+    assert [block.tolist() for block in blocks.blocks] == [[0, 1], [2, 3]]
+    assert blocks.cross == 0.0
+
+
+def test_every_feature_alone(wide) -> None:
+    """Tests a threshold above all entries: the components are the largest variances."""
+    X = samples(0)
+    matrix = np.cov(X.T)
+    result = solve(DataCovariance(X), 3, 6, threshold=1e3, gap=1e-6)
+    largest = np.sort(matrix.diagonal())[::-1][:6]
+    np.testing.assert_allclose(result.variances, largest, rtol=1e-12)
+    check_certificates(matrix, 3, result)
+
+
+def test_until_nothing_is_left(monkeypatch) -> None:
+    """Tests that all components come, singles included, and that the end is a proved one."""
+    monkeypatch.setattr("orthospca.wide_solve.LARGEST_MATRIX", 5)
+    X = samples(1, groups=2, size=4, alone=4)
+    matrix = np.cov(X.T)
+    delta = 0.6 * float(np.abs(matrix - np.diag(matrix.diagonal())).max())
+    result = solve(DataCovariance(X), 2, 12, threshold=delta, gap=1e-9)
+    assert len(result.components) <= 12
+    assert result.exhausted or len(result.components) == 12
+    check_certificates(matrix, 2, result)
+
+
+def test_one_block_is_solved_as_one(wide) -> None:
+    """Tests a threshold that joins everything."""
+    X = samples(2)
+    result = solve(DataCovariance(X), 4, 2, threshold=1e-9, gap=1e-4)
+    assert result.status is Status.OPTIMAL
+    assert "1 blocks" in result.note or "1 block" in result.note
+
+
+def test_blocks_given(wide) -> None:
+    """Tests blocks found beforehand: the same as the threshold that gave them."""
+    X = samples(3)
+    Q = DataCovariance(X)
+    delta = 0.3
+    given = solve(Q, 4, 3, threshold=block_diagonalize(Q, delta), gap=1e-4)
+    asked = solve(Q, 4, 3, threshold=delta, gap=1e-4)
+    assert given.components.tobytes() == asked.components.tobytes()
+    np.testing.assert_array_equal(given.upper_bounds, asked.upper_bounds)
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_any_number_of_jobs(wide, n_jobs: int) -> None:
+    """Tests that jobs change no bit."""
+    X = samples(4)
+    one = solve(DataCovariance(X), 4, 4, threshold=0.3, gap=1e-4)
+    more = solve(DataCovariance(X), 4, 4, threshold=0.3, gap=1e-4, n_jobs=n_jobs)
+    assert one.components.tobytes() == more.components.tobytes()
+    assert one.upper_bounds.tobytes() == more.upper_bounds.tobytes()
+
+
+def test_no_time(wide) -> None:
+    """Tests that a limit that has passed leaves valid bounds."""
+    X = samples(5)
+    matrix = np.cov(X.T)
+    result = solve(DataCovariance(X), 4, 3, threshold=0.3, gap=1e-9, time_limit=0.0)
+    for k, component in enumerate(result.stages):
+        stage = Subproblem(matrix, 4, result.components[:k].T)
+        truth = solve_by_strong_bound(stage, Tolerance(0.0, 1e-6), Watch(), None)
+        assert truth.best is not None
+        assert component.upper_bound >= truth.best.value * (1 - 1e-12)
+
+
+def test_really_wide_data() -> None:
+    """Tests more features than a covariance matrix is formed for, nothing patched."""
+    rng = np.random.default_rng(0)
+    m, n = 60, 4500
+    X = rng.standard_normal((m, n)) * rng.uniform(0.2, 1.0, size=n)
+    for g in range(3):
+        X[:, 10 * g : 10 * g + 8] += (4.0 - g) * rng.standard_normal((m, 1))
+    Q = DataCovariance(X)
+    result = solve(Q, 8, 3, threshold=2.0, gap=1e-2)
+    whole = solve(Q, 8, 3, gap=1e-2)
+    assert result.status is Status.OPTIMAL
+    np.testing.assert_allclose(result.variances, whole.variances, rtol=1e-2)
+    assert (result.gaps <= 1e-2).all()

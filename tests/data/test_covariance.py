@@ -1,0 +1,246 @@
+"""Tests of covariances that are defined by data and never formed in full."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from orthospca import DataCovariance, block_diagonalize, solve
+from orthospca.data.profiles import RowProfiles, potential
+from orthospca.data.tiles import largest_above, merge_largest
+from orthospca.model.limits import Watch
+from orthospca.model.result import Status
+from orthospca.model.tolerance import Tolerance
+from orthospca.search.methods import solve_by_strong_bound
+from orthospca.wide import reduction
+from orthospca.wide.stage import LargeProblem
+from orthospca.wide_solve import WideSolve
+
+
+def samples(m: int = 40, n: int = 30, seed: int = 0) -> np.ndarray:
+    """Noise of uneven variances with three planted groups of four columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, n)) * np.sqrt(rng.uniform(0.2, 2.0, n)) + rng.standard_normal(n)
+    places = rng.permutation(n)
+    for group, strength in enumerate((6.0, 4.0, 3.0)):
+        columns = places[4 * group : 4 * group + 4]
+        X[:, columns] += np.sqrt(strength) * rng.standard_normal((m, 1))
+    return X
+
+
+class Slices:
+    """Anything with a shape that can be sliced by columns."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+
+    def __getitem__(self, key: object) -> np.ndarray:
+        return self.X[key]
+
+
+@pytest.mark.parametrize("correlation", [False, True])
+@pytest.mark.parametrize("kind", ["array", "float32", "sparse", "memmap", "slices", "frame"])
+def test_pieces_agree_with_numpy(kind: str, correlation: bool, tmp_path) -> None:
+    """Tests that diagonal, submatrices and cross products are those of numpy's covariance."""
+    X = samples()
+    expected = np.corrcoef(X.T) if correlation else np.cov(X.T)
+    data: object = X
+    if kind == "float32":
+        data = X.astype(np.float32)
+    elif kind == "sparse":
+        data = sparse.csr_array(X)
+    elif kind == "memmap":
+        np.save(tmp_path / "x.npy", X)
+        data = np.load(tmp_path / "x.npy", mmap_mode="r")
+    elif kind == "slices":
+        data = Slices(X)
+    elif kind == "frame":
+        pandas = pytest.importorskip("pandas")
+        data = pandas.DataFrame(X, columns=[f"g{j}" for j in range(X.shape[1])])
+    Q = DataCovariance(data, correlation=correlation)
+    tolerance = 1e-5 if kind == "float32" else 1e-12
+    everything = np.arange(30)
+    np.testing.assert_allclose(Q.submatrix(everything), expected, atol=tolerance * 10)
+    np.testing.assert_allclose(Q.diagonal, expected.diagonal(), atol=tolerance * 10)
+    np.testing.assert_allclose(
+        Q.cross(everything[:3], everything[5:]), expected[:3, 5:], atol=tolerance * 10
+    )
+    assert (Q.submatrix(everything) == Q.submatrix(everything).T).all()
+    if kind == "frame":
+        assert Q.feature_names == tuple(f"g{j}" for j in range(30))
+
+
+def test_bad_data_is_refused() -> None:
+    """Tests that bad data get a sentence that names the place."""
+    X = samples()
+    X[3, 7] = np.nan
+    with pytest.raises(ValueError, match="row 3, column 7"):
+        DataCovariance(X)
+    with pytest.raises(ValueError, match="shape"):
+        DataCovariance(np.zeros(4))
+    with pytest.raises(ValueError, match="rows"):
+        DataCovariance(np.zeros((1, 4)))
+    with pytest.raises(ValueError, match="numbers"):
+        DataCovariance(np.array([["a", "b"], ["c", "d"]]))
+
+
+def test_constant_columns_have_no_variance() -> None:
+    """Tests that a constant column is zero, not noise blown up by its scale."""
+    X = samples()
+    X[:, 4] = 1e6 / 3
+    Q = DataCovariance(X, correlation=True)
+    assert Q.diagonal[4] == 0
+    np.testing.assert_allclose(np.delete(Q.diagonal, 4), 1.0)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 1.0, 1e9])
+def test_graph_has_the_edges_of_the_matrix(threshold: float, monkeypatch) -> None:
+    """Tests the tiled graph against the whole matrix, with tiles smaller than it."""
+    monkeypatch.setattr("orthospca.data.columns.TILE", 7)
+    X = samples()
+    expected = np.triu(np.abs(np.cov(X.T)) >= threshold, 1)
+    graph = DataCovariance(X).graph(threshold).toarray()
+    found = np.triu((graph != 0) | (graph != 0).T, 1)
+    assert (found == expected).all()
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_profiles_hold_the_largest_entries(single: bool, monkeypatch) -> None:
+    """Tests the largest entries of each row, collected over many small tiles."""
+    monkeypatch.setattr("orthospca.data.profiles.TILE_ROWS", 4)
+    monkeypatch.setattr("orthospca.data.columns.TILE_COLUMNS", 5)
+    X = samples(n=60)
+    Q = DataCovariance(X)
+    profiles = RowProfiles(Q, 6, single=single)
+    rows = np.arange(0, 60, 2)
+    assert profiles.ensure(rows)
+    whole = np.abs(np.cov(X.T))
+    np.fill_diagonal(whole, -1)
+    roots = np.sqrt(Q.diagonal)
+    for row in rows:
+        expected = np.sort(whole[row])[::-1][:6]
+        error = profiles.relative_radius * roots[row] * roots.max()
+        np.testing.assert_allclose(np.sort(profiles.values[row])[::-1], expected, atol=error)
+        np.testing.assert_allclose(
+            whole[row][profiles.indices[row]], profiles.values[row], atol=error
+        )
+        assert profiles.tail[row] >= np.sort(whole[row])[::-1][6] - error
+    assert profiles.known[rows].all()
+    assert not profiles.known[1]
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e30])
+def test_profiles_hold_in_any_unit(unit: float) -> None:
+    """Tests that single precision is not used where its products would vanish or overflow."""
+    X = samples(n=60)
+    profiles = RowProfiles(DataCovariance(unit * X), 6, single=True)
+    assert profiles.ensure(np.arange(60))
+    whole = np.abs(np.cov(X.T))
+    np.fill_diagonal(whole, 0)
+    expected = np.sort(whole, axis=1)[:, -6:]
+    np.testing.assert_allclose(np.sort(profiles.values, axis=1) / unit**2, expected, rtol=1e-9)
+
+
+def test_merging_keeps_the_largest() -> None:
+    """Tests the merging of tiles against a sort, with ties and negative marks."""
+    rng = np.random.default_rng(0)
+    values, indices = np.zeros((5, 4)), np.zeros((5, 4), dtype=np.int32)
+    smallest = np.full(5, -1.0)
+    seen = []
+    for start in range(0, 200, 20):
+        tile = rng.integers(0, 50, (5, 20)).astype(float)
+        seen.append(tile)
+        fresh, labels = largest_above(tile, np.arange(start, start + 20), smallest, 4)
+        merge_largest(values, indices, smallest, fresh, labels)
+    whole = np.hstack(seen)
+    np.testing.assert_array_equal(np.sort(values, axis=1), np.sort(whole, axis=1)[:, -4:])
+    np.testing.assert_array_equal(np.take_along_axis(whole, indices, axis=1), values)
+
+
+@pytest.mark.parametrize("p", [1, 2, 5])
+def test_potential_bounds_every_row_sum(p: int) -> None:
+    """Tests that the bound without products is above every row's Gershgorin bound."""
+    matrix = np.cov(samples().T)
+    sums = np.sort(np.abs(matrix - np.diag(matrix.diagonal())), axis=1)[:, ::-1]
+    rows = matrix.diagonal() + sums[:, : p - 1].sum(axis=1)
+    assert (potential(matrix.diagonal(), p) >= rows).all()
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-6])
+@pytest.mark.parametrize("seed", range(3))
+def test_wide_path_equals_the_matrix_path(seed: int, gap: float) -> None:
+    """Tests that reduction and search on data give the optimum of the whole covariance."""
+    X = samples(m=80, n=50, seed=seed)
+    Q = DataCovariance(X)
+    exact = solve(np.cov(X.T), 4, 4, gap=1e-9)
+    wide = WideSolve.of(Q, 4, 4, "branch-and-bound", Tolerance(0.0, gap), Watch(), None).run()
+    assert wide.status is Status.OPTIMAL
+    assert (wide.gaps <= gap).all()
+    assert np.abs(wide.components @ wide.components.T - np.eye(4)).max() <= 1e-12
+    # Certificates are conditional on the components before: the first is comparable as such.
+    assert wide.variances[0] >= exact.variances[0] * (1 - gap)
+    assert wide.upper_bounds[0] >= exact.variances[0] * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_reduction_never_loses_a_better_support(seed: int, monkeypatch) -> None:
+    """Tests each stage's bound against a solve of the whole matrix given the same components."""
+    monkeypatch.setattr(reduction, "FIRST_BATCH", 3)
+    monkeypatch.setattr(reduction, "LARGEST_REDUCED", 25 if seed % 2 else 4000)
+    monkeypatch.setattr(reduction, "STARTS", 2)
+    X = samples(m=30, n=60, seed=100 + seed)
+    Q, whole = DataCovariance(X), np.cov(X.T)
+    problem = LargeProblem(Q, 3, 1e-3, None)
+    previous = np.zeros((60, 0))
+    tolerance = Tolerance(0.0, 1e-3)
+    for _ in range(4):
+        outcome = problem.solve_stage(3, previous, tolerance, Watch(), solve_by_strong_bound)
+        from orthospca.model.stage import Subproblem
+
+        truth = solve_by_strong_bound(
+            Subproblem(whole, 3, previous), Tolerance(0.0, 1e-9), Watch(), None
+        )
+        assert outcome.best is not None and truth.best is not None
+        assert outcome.upper >= truth.best.value * (1 - 1e-12)
+        assert outcome.best.value <= truth.upper
+        if outcome.status is Status.OPTIMAL:
+            assert outcome.best.value >= truth.best.value * (1 - 1.001e-3)
+        previous = np.column_stack([previous, outcome.best.vector])
+
+
+def test_wide_refuses_what_needs_the_matrix(monkeypatch) -> None:
+    """Tests that enumeration, deflation and blocks that do not fit are refused in one sentence."""
+    monkeypatch.setattr("orthospca.wide_solve.LARGEST_MATRIX", 10)
+    Q = DataCovariance(samples())
+    other = block_diagonalize(np.eye(7), 0.5)
+    printed = block_diagonalize(Q, 0.5, inside="thresholded")
+    for options in (
+        {"method": "enumeration"},
+        {"method": "deflation"},
+        {"threshold": other},
+        {"threshold": printed},
+    ):
+        with pytest.raises(ValueError, match="30"):
+            solve(Q, 3, **options)
+    assert solve(Q, 3, gap=1e-2).status is Status.OPTIMAL
+
+
+def test_time_limit_on_wide_data(monkeypatch) -> None:
+    """Tests that a limit that has passed leaves a feasible component and a valid bound."""
+    monkeypatch.setattr("orthospca.wide_solve.LARGEST_MATRIX", 10)
+    X = samples(n=200)
+    result = solve(DataCovariance(X), 4, gap=1e-9, time_limit=0.0)
+    best = solve(np.cov(X.T), 4, gap=1e-9)
+    assert result.upper_bounds[0] >= best.variances[0] * (1 - 1e-12)
+    assert result.status in (Status.TIME_LIMIT, Status.OPTIMAL)
+
+
+def test_memory_map_gives_the_same_components(tmp_path, monkeypatch) -> None:
+    """Tests that a memory map gives what the array in memory gives."""
+    monkeypatch.setattr("orthospca.wide_solve.LARGEST_MATRIX", 10)
+    X = samples(m=60, n=120)
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    results = [solve(DataCovariance(data), 4, 3, gap=1e-3) for data in (X, mapped)]
+    assert results[0].components.tobytes() == results[1].components.tobytes()

@@ -1,0 +1,1 @@
+"""What several test modules share; none of it is imported from a test module."""

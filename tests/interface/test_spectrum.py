@@ -1,0 +1,60 @@
+"""Tests of the variances of ordinary PCA, by whichever side of the data is smaller."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from orthospca import DataCovariance
+from orthospca.interface import spectrum
+from orthospca.interface.spectrum import leading_eigenvalues
+
+
+def expected(X: np.ndarray, count: int, correlation: bool = False) -> np.ndarray:
+    """The largest eigenvalues by singular values of the centred data, with zeros beyond them."""
+    B = X - X.mean(axis=0)
+    if correlation:
+        deviation = B.std(axis=0, ddof=1)
+        B = np.divide(B, deviation, out=np.zeros_like(B), where=deviation > 0)
+    values = np.square(np.linalg.svd(B, compute_uv=False)) / (len(X) - 1)
+    return np.concatenate([values, np.zeros(count)])[: min(count, X.shape[1])]
+
+
+def sparse_data(m: int, n: int) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    X = rng.gamma(2.0, size=(m, n)) * (rng.random((m, n)) < 0.2)
+    X[:, 3] = 0.0
+    return X * np.linspace(1.0, 2.0, n)
+
+
+@pytest.mark.parametrize("shape", [(12, 50), (50, 12)], ids=["wide", "tall"])
+@pytest.mark.parametrize("lanczos", [False, True], ids=["gram", "lanczos"])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("correlation", [False, True], ids=["covariance", "correlation"])
+def test_every_way_agrees(shape, lanczos, kind, correlation, monkeypatch):
+    """Tests the product of either side, and Lanczos on either side, against singular values."""
+    if lanczos:
+        monkeypatch.setattr(spectrum, "LARGEST_MATRIX", 5)
+    X = sparse_data(*shape)
+    Q = DataCovariance(kind(X), correlation=correlation)
+    found = leading_eigenvalues(Q, 3)
+    np.testing.assert_allclose(found, expected(X, 3, correlation), rtol=1e-8)
+
+
+def test_sparse_data_stay_sparse(monkeypatch):
+    """Tests that Lanczos reads sparse data as they are, without columns made dense."""
+    monkeypatch.setattr(spectrum, "LARGEST_MATRIX", 5)
+    X = sparse_data(40, 60)
+    Q = DataCovariance(sparse.csr_array(X))
+    monkeypatch.setattr(DataCovariance, "columns", None)
+    np.testing.assert_allclose(leading_eigenvalues(Q, 2), expected(X, 2), rtol=1e-8)
+
+
+def test_more_than_there_are():
+    """Tests that beyond the samples there are zeros, and beyond the features nothing."""
+    X = np.random.default_rng(0).standard_normal((4, 9))
+    found = leading_eigenvalues(DataCovariance(X), 20)
+    assert len(found) == 9 and (found[4:] == 0.0).all() and (found >= 0.0).all()
+    np.testing.assert_allclose(found, expected(X, 20), atol=1e-12)
+    np.testing.assert_allclose(leading_eigenvalues(np.cov(X.T), 3), found[:3])

@@ -1,0 +1,360 @@
+"""Limits and interrupts: the incumbent with a valid bound, never an exception or a false "optimal".
+
+It is the limit that is tested, not speed, so the margins are generous.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from orthospca import Result, Status, solve
+
+SEARCHES = ("eigenvalue", "branch-and-bound")
+METHODS = ("enumeration", *SEARCHES)
+
+#: Seconds that a solve may take beyond its limit of 0.2 s, on a slow and busy machine.
+MARGIN = 10.0
+
+#: The best variance known of ten genes of CovColon-500.
+COVCOLON_500 = 2641.2288
+
+
+def noise(n: int = 200, seed: int = 0) -> np.ndarray:
+    """The covariance of 300 observations of pure noise: no structure that a bound could use."""
+    rows = np.random.default_rng(seed).standard_normal((300, n))
+    return rows.T @ rows / 300
+
+
+def check_feasible(matrix: np.ndarray, p: int, result: Result) -> None:
+    """What is returned is feasible and consistent, whatever stopped the search."""
+    X = result.components
+    assert np.abs(X @ X.T - np.eye(len(X))).max(initial=0.0) <= 1e-12
+    assert (np.count_nonzero(X, axis=1) <= p).all()
+    variances = np.einsum("ki,ij,kj->k", X, matrix, X)
+    np.testing.assert_allclose(result.variances, variances, rtol=1e-12)
+    assert (result.upper_bounds >= result.variances * (1 - 1e-12)).all()
+    assert np.isfinite(result.upper_bounds).all()
+
+
+def check_limited(matrix: np.ndarray, p: int, result: Result, gap: float, *stops: Status) -> None:
+    """One feasible component; optimal only within the gap, otherwise stopped as expected."""
+    check_feasible(matrix, p, result)
+    assert len(result.components) == 1
+    assert result.statuses == (result.status,)
+    if result.status is Status.OPTIMAL:
+        assert result.upper_bounds[0] - result.variances[0] <= gap * result.variances[0]
+    else:
+        assert result.status in stops
+        assert result.gaps[0] > gap
+    assert not result.exhausted
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+def test_time_limit_on_genes(method: str, load_matrix) -> None:
+    """Tests that 0.2 s on CovColon-500 return soon after, with a component and a valid bound."""
+    matrix = load_matrix("CovColon_500.csv")
+    started = time.perf_counter()
+    result = solve(matrix, 10, method=method, gap=1e-9, time_limit=0.2)
+    assert time.perf_counter() - started < 0.2 + MARGIN
+    check_limited(matrix, 10, result, 1e-9, Status.TIME_LIMIT)
+    assert result.upper_bounds[0] >= COVCOLON_500
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+def test_time_limit_on_noise(method: str) -> None:
+    """Tests that 0.2 s on pure noise return soon after, with a component and a valid bound."""
+    matrix = noise()
+    started = time.perf_counter()
+    result = solve(matrix, 12, method=method, gap=1e-9, time_limit=0.2)
+    assert time.perf_counter() - started < 0.2 + MARGIN
+    check_limited(matrix, 12, result, 1e-9, Status.TIME_LIMIT)
+    assert result.status is Status.TIME_LIMIT
+
+
+def test_time_limit_of_an_enumeration() -> None:
+    """Tests that an enumeration stops at its limit too, with a bound that holds."""
+    matrix = noise(40)
+    started = time.perf_counter()
+    result = solve(matrix, 7, method="enumeration", time_limit=0.2)
+    assert time.perf_counter() - started < 0.2 + MARGIN
+    check_limited(matrix, 7, result, 1e-9, Status.TIME_LIMIT)
+    better = solve(matrix, 7, method="branch-and-bound", gap=0.05, time_limit=5.0)
+    assert result.upper_bounds[0] >= better.variances[0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_time_at_all(method: str) -> None:
+    """Tests that a limit of zero seconds still gives a result that means what it says."""
+    matrix = noise(30)
+    result = solve(matrix, 5, 3, method=method, gap=1e-9, time_limit=0.0)
+    check_feasible(matrix, 5, result)
+    assert result.status in (Status.TIME_LIMIT, Status.OPTIMAL)
+    if result.status is Status.OPTIMAL:
+        assert len(result.components) == 3
+    assert not result.exhausted
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+def test_time_is_shared_by_the_stages(method: str) -> None:
+    """Tests that several stages keep one limit together, and that each has a valid bound."""
+    matrix = noise(100)
+    started = time.perf_counter()
+    result = solve(matrix, 10, 4, method=method, gap=1e-9, time_limit=0.4)
+    assert time.perf_counter() - started < 0.4 + MARGIN
+    check_feasible(matrix, 10, result)
+    assert result.status is Status.TIME_LIMIT
+    assert set(result.statuses) <= {Status.TIME_LIMIT, Status.OPTIMAL}
+    leading = np.linalg.eigvalsh(matrix)[-1]
+    assert (result.upper_bounds <= 10 * leading).all()
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+@pytest.mark.parametrize("nodes", [1, 2, 20])
+def test_node_limit(method: str, nodes: int) -> None:
+    """Tests that the node limit is kept up to one round of nodes, with its own status."""
+    matrix = noise(100)
+    result = solve(matrix, 14, method=method, gap=1e-9, node_limit=nodes)
+    check_limited(matrix, 14, result, 1e-9, Status.NODE_LIMIT)
+    assert result.status is Status.NODE_LIMIT
+    assert nodes <= result.nodes <= nodes + 16
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+def test_node_limit_with_many_features(method: str) -> None:
+    """Tests that one node is enough for a valid bound where most features are priced out."""
+    matrix = noise()
+    result = solve(matrix, 12, method=method, gap=1e-9, node_limit=1)
+    check_limited(matrix, 12, result, 1e-9, Status.NODE_LIMIT)
+    assert result.status is Status.NODE_LIMIT
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+def test_node_limits_do_not_worsen(method: str) -> None:
+    """Tests that more nodes never give a larger bound or a smaller variance."""
+    matrix = noise(100)
+    results = [solve(matrix, 14, method=method, gap=1e-9, node_limit=k) for k in (1, 5, 10, 20)]
+    assert (np.diff([result.upper_bounds[0] for result in results]) <= 0).all()
+    assert (np.diff([result.variances[0] for result in results]) >= 0).all()
+
+
+def test_limits_that_do_not_bite() -> None:
+    """Tests that a solve that ends before its limits is optimal and identical to one without."""
+    matrix = noise(12)
+    free = solve(matrix, 4, 3)
+    limited = solve(matrix, 4, 3, time_limit=1e6, node_limit=10**9)
+    assert limited.status is Status.OPTIMAL
+    assert limited.components.tobytes() == free.components.tobytes()
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-12, 1e-4])
+@pytest.mark.parametrize("method", METHODS)
+def test_no_limit_is_blamed_without_a_limit(method: str, gap: float) -> None:
+    """Tests that a gap that rounding cannot close is not blamed on a limit that was not set.
+
+    In the fifth stage the components before it are nearly dependent on some supports, so that a
+    proved bound stays further from the optimum than usual.
+    """
+    matrix = np.array(
+        [
+            [-1, -2, -2, -2, 2, -2, 1, 1],
+            [-2, 2, 0, -1, 2, 1, -1, 1],
+            [-2, 0, -2, 1, 2, -1, -2, -1],
+            [-2, -1, 1, -1, 1, 1, -1, 1],
+            [2, 2, 2, 1, 0, -1, 0, 0],
+            [-2, 1, -1, 1, -1, -2, 2, 2],
+            [1, -1, -2, -1, 0, 2, 2, -2],
+            [1, 1, -1, 1, 0, 2, -2, -2],
+        ]
+    )
+    result = solve(matrix, 5, 8, method=method, gap=gap)
+    assert set(result.statuses) == {Status.OPTIMAL}
+    assert result.status is Status.EXHAUSTED
+
+
+def solve_catching(*arguments, **options) -> Result:
+    """Solve; a Ctrl-C that reaches the caller fails the test, and does not end the test run."""
+    try:
+        return solve(*arguments, **options)
+    except KeyboardInterrupt:
+        pytest.fail("KeyboardInterrupt reached the caller")
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-6, 1e-4])
+@pytest.mark.parametrize("method", SEARCHES)
+def test_zero_variances_end_at_once(method: str, gap: float) -> None:
+    """Tests that a stage whose optimum is 0 ends when its bound is 0 up to rounding.
+
+    No relative gap can close there, and a search that waits for it visits every support.
+    """
+    matrix = np.zeros((40, 40))
+    matrix[:8, :8] = noise(8)
+    result = solve(matrix, 8, 11, method=method, gap=gap, time_limit=10.0)
+    np.testing.assert_allclose(result.variances[8:], 0.0, atol=1e-15)
+    assert set(result.statuses) == {Status.OPTIMAL}
+    assert result.runtime < 10.0
+
+
+class Stopper:
+    """A callback that keeps what it is told and asks to stop, or interrupts, at a given call."""
+
+    def __init__(self, at: int, interrupt: bool = False) -> None:
+        self.at = at
+        self.interrupt = interrupt
+        self.seen: list = []
+
+    def __call__(self, progress) -> bool:
+        self.seen.append(progress)
+        if len(self.seen) < self.at:
+            return False
+        if self.interrupt:
+            raise KeyboardInterrupt
+        return True
+
+
+@pytest.mark.parametrize("interrupt", [False, True], ids=["asks", "Ctrl-C"])
+@pytest.mark.parametrize("at", [1, 2, 5])
+@pytest.mark.parametrize("method", SEARCHES)
+def test_interrupted_by_the_callback(method: str, at: int, interrupt: bool) -> None:
+    """Tests that a callback that asks to stop, or meets Ctrl-C, ends the solve with its bound."""
+    matrix = noise(100)
+    stopper = Stopper(at, interrupt)
+    options = {"method": method, "gap": 1e-9, "callback": stopper, "node_limit": 200}
+    result = solve_catching(matrix, 14, 2, **options)
+    check_limited(matrix, 14, result, 1e-9, Status.INTERRUPTED)
+    assert result.status is Status.INTERRUPTED
+    assert len(stopper.seen) == at
+    assert result.upper_bounds[0] <= stopper.seen[-1].upper
+    assert result.variances[0] >= stopper.seen[-1].lower
+
+
+@pytest.mark.parametrize("interrupt", [False, True], ids=["asks", "Ctrl-C"])
+@pytest.mark.parametrize("method", METHODS)
+def test_interrupted_in_a_later_stage(method: str, interrupt: bool) -> None:
+    """Tests that an interrupt keeps the stages solved before it, and their status."""
+    matrix = noise(12)
+    seen = []
+
+    def callback(progress) -> bool:
+        seen.append(progress)
+        if progress.stage == 2:
+            if interrupt:
+                raise KeyboardInterrupt
+            return True
+        return False
+
+    result = solve_catching(matrix, 4, 5, method=method, gap=1e-9, callback=callback)
+    check_feasible(matrix, 4, result)
+    assert 2 <= len(result.components) <= 3
+    assert result.statuses[:2] == (Status.OPTIMAL, Status.OPTIMAL)
+    assert result.status is Status.INTERRUPTED
+    assert not result.exhausted
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_callback_sees_the_bounds(method: str) -> None:
+    """Tests that the callback is called in every stage, with bounds that only tighten."""
+    seen = []
+    matrix = noise(12)
+    result = solve(matrix, 4, 3, method=method, gap=1e-9, callback=seen.append)
+    assert [progress.stage for progress in seen] == sorted(progress.stage for progress in seen)
+    for k in range(3):
+        stage = [progress for progress in seen if progress.stage == k]
+        assert stage
+        assert (np.diff([progress.lower for progress in stage]) >= 0).all()
+        assert (np.diff([progress.upper for progress in stage]) <= 0).all()
+        assert stage[-1].upper >= result.variances[k] * (1 - 1e-12)
+        assert stage[-1].lower <= result.variances[k] * (1 + 1e-12)
+
+
+def test_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that long work is heard of between reports, with bounds that stay valid and ordered."""
+    monkeypatch.setattr("orthospca.model.limits.HEARTBEAT", 0.0)
+    often: list = []
+    matrix = noise(40)
+    result = solve(matrix, 6, gap=1e-6, callback=often.append)
+    monkeypatch.setattr("orthospca.model.limits.HEARTBEAT", 1e6)
+    seldom: list = []
+    same = solve(matrix, 6, gap=1e-6, callback=seldom.append)
+    assert len(often) > len(seldom) >= 1
+    assert (np.diff([progress.elapsed for progress in often]) >= 0).all()
+    assert (np.diff([progress.upper for progress in often]) <= 0).all()
+    assert min(progress.upper for progress in often) >= result.variances[0] * (1 - 1e-12)
+    assert same.components.tobytes() == result.components.tobytes()
+    assert [(p.lower, p.upper) for p in same.history] == [
+        (p.lower, p.upper) for p in result.history
+    ]
+
+
+def test_heartbeat_may_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that a callback can stop the solve at a heartbeat."""
+    monkeypatch.setattr("orthospca.model.limits.HEARTBEAT", 0.0)
+    matrix = noise(100)
+    stopper = Stopper(20)
+    result = solve(matrix, 14, gap=1e-9, callback=stopper)
+    assert result.status is Status.INTERRUPTED
+    assert len(stopper.seen) == 20
+    check_feasible(matrix, 14, result)
+
+
+def test_an_error_in_the_callback_is_not_hidden() -> None:
+    """Tests that an exception of the callback other than Ctrl-C reaches the caller."""
+
+    def callback(progress) -> bool:
+        raise RuntimeError("from the callback")
+
+    with pytest.raises(RuntimeError, match="from the callback"):
+        solve(noise(12), 4, callback=callback)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is sent the POSIX way")
+@pytest.mark.parametrize("delay", [0.0, 0.5])
+@pytest.mark.parametrize("method", METHODS)
+def test_sigint(method: str, delay: float) -> None:
+    """Tests that a real Ctrl-C during the search gives the result so far, not a traceback."""
+    script = f"""
+    import numpy as np
+    from orthospca import solve
+
+    rows = np.random.default_rng(0).standard_normal((300, 60))
+    matrix = rows.T @ rows / 300
+    p = 6 if {method!r} == "enumeration" else 12
+    started = []
+
+    def callback(progress):
+        if not started:
+            started.append(progress)
+            print("searching", flush=True)
+
+    result = solve(matrix, p, 2, method={method!r}, gap=1e-9, callback=callback, time_limit=120)
+    x = result.components[0]
+    assert np.count_nonzero(x) <= p and abs(x @ x - 1) <= 1e-12
+    assert abs(x @ matrix @ x - result.variances[0]) <= 1e-12 * result.variances[0]
+    assert result.variances[0] <= result.upper_bounds[0] < np.inf
+    print(result.status.name, flush=True)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "searching\n"
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    assert errors == ""
+    assert output == "INTERRUPTED\n"
+    assert process.returncode == 0

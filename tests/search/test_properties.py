@@ -1,0 +1,361 @@
+"""Properties that hold for every problem, on random problems, against an independent brute force.
+
+Optima tie, and which of several a stage returns decides what is left for the next. So each stage is
+compared with the brute force *given the components that the solver returned before it*.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from helpers.brute_force import is_unique, stage_interval, support_above
+from helpers.strategies import KINDS, Problem, problems
+from orthospca import Result, Status, solve
+from orthospca.bounds.conditioning import walk as conditioning
+from orthospca.bounds.relaxation import node as strong
+from orthospca.search import descent
+from orthospca.search import methods as stages
+from orthospca.search import tree as search
+
+METHODS = ("enumeration", "eigenvalue", "branch-and-bound", "relaxation")
+
+#: Agreement of variances with the brute force, relative to the size of the matrix.
+AGREEMENT = 1e-9
+#: Rounding of the brute force itself.
+ROUNDING = 1e-12
+#: How far from orthonormal the components may be.
+ORTHONORMALITY = 1e-12
+
+#: From how many supports on a node is bounded and not enumerated.
+SHORTCUTS = ("ENUMERATE_BELOW", "ENUMERATE_BELOW_STRONG", "ENUMERATE_WITHOUT_INCUMBENT")
+
+BUDGETS = ("FIRST_BUDGET", "RUNG_BUDGET", "LAST_BUDGET")
+
+examples = settings.default.max_examples
+few = settings(max_examples=examples)
+some = settings(max_examples=5 * examples)
+
+
+def solve_exactly(problem: Problem, method: str, **options) -> Result:
+    """All components of a problem, each to floating-point resolution."""
+    return branch(problem, problem.n, method=method, gap=0.0, eps=0.0, **options)
+
+
+def branch(problem: Problem, n_components: int, **options) -> Result:
+    """Solve without the shortcut that enumerates small nodes: here every node would be small."""
+    with ExitStack() as patches:
+        patches.enter_context(mock.patch.multiple(stages, **dict.fromkeys(SHORTCUTS, 1)))
+        patches.enter_context(mock.patch.object(conditioning, "ENUMERATE_BELOW", 1))
+        if options.get("method") == "relaxation":
+            # Nothing is searched by conditioning: the relaxation has to do all of it.
+            options["method"] = "branch-and-bound"
+            patches.enter_context(mock.patch.multiple(descent, **dict.fromkeys(BUDGETS, -1)))
+            patches.enter_context(mock.patch.object(search, "NODE_BUDGET", -1))
+        return solve(problem.matrix, problem.sparsity, n_components, **options)
+
+
+def check_feasible(problem: Problem, result: Result) -> None:
+    """Sparse, unit length, orthogonal, and described truthfully by the other fields."""
+    X = result.components
+    count = len(X)
+    assert X.shape == (count, problem.n)
+    assert np.isfinite(X).all()
+    assert np.abs(X @ X.T - np.eye(count)).max(initial=0.0) <= ORTHONORMALITY
+    assert len(result.supports) == len(result.statuses) == count
+    assert result.variances.shape == result.upper_bounds.shape == result.gaps.shape == (count,)
+    for k, (x, support) in enumerate(zip(X, result.supports, strict=True)):
+        assert list(support) == np.flatnonzero(x).tolist()
+        assert 1 <= len(support) <= problem.sparsity_of(k)
+        variance = x @ problem.matrix @ x
+        assert abs(result.variances[k] - variance) <= ROUNDING * problem.scale
+    assert (result.upper_bounds >= result.variances - ROUNDING * problem.scale).all()
+    assert (result.gaps >= 0).all()
+
+
+def check_stages(
+    problem: Problem,
+    result: Result,
+    *,
+    eps: float = 0.0,
+    gap: float = 0.0,
+    count: int | None = None,
+) -> None:
+    """Every stage against the brute force given the components before it, until it ends.
+
+    `eps` and `gap` are the tolerances asked for; `count` how many components.
+    """
+    count = problem.n if count is None else count
+    scale = problem.scale
+    for k in range(count):
+        truth = stage_interval(problem.matrix, result.components[:k], problem.sparsity_of(k))
+        if k == len(result.components):
+            assert truth.low is None, f"stage {k} ended, but a component of {truth.low} exists"
+            assert result.status is Status.EXHAUSTED
+            # With a list of sparsities a later stage may be allowed more features than this one.
+            allowed = max(problem.sparsity_of(later) for later in range(k, count))
+            assert result.exhausted or allowed > problem.sparsity_of(k)
+            return
+        assert truth.high is not None, f"stage {k} has a component where none exists"
+        # Rounding moves the null space, and so the optimum, by the unit roundoff over `smallest`.
+        doubt = scale * 1e-15 / truth.smallest
+        value, bound = result.variances[k], result.upper_bounds[k]
+        tolerance = max(eps, gap * abs(value))
+        assert value <= truth.high + AGREEMENT * scale + doubt
+        assert bound - value <= max(tolerance, AGREEMENT * scale + doubt)
+        if truth.low is not None:
+            assert value >= truth.low - tolerance - AGREEMENT * scale - doubt
+            assert bound >= truth.low - ROUNDING * scale - doubt
+        # Where the scale is far above the value, rounding may leave more than the tolerance.
+        assert result.statuses[k] in (Status.OPTIMAL, Status.PRECISION)
+        if result.statuses[k] is Status.PRECISION:
+            assert bound - value <= 1e-8 * scale
+    assert len(result.components) == count
+    assert result.status in (Status.OPTIMAL, Status.PRECISION)
+
+
+def has_one_optimum(problem: Problem, result: Result, k: int) -> bool:
+    """Whether stage k of a result has one optimum only, by a clear margin."""
+    margin = 1e-5 * problem.scale
+    return is_unique(problem.matrix, result.components[:k], problem.sparsity_of(k), margin)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", KINDS)
+@few
+@given(data=st.data())
+def test_every_stage_is_optimal(kind: str, method: str, data: st.DataObject) -> None:
+    """Tests that every stage, until none exists, matches the brute force on each kind of matrix."""
+    problem = data.draw(problems(kind))
+    result = solve_exactly(problem, method)
+    check_feasible(problem, result)
+    check_stages(problem, result)
+
+
+@pytest.mark.parametrize("method", METHODS[:3])
+@some
+@given(problem=problems())
+def test_shortcuts_are_optimal_too(method: str, problem: Problem) -> None:
+    """Tests the same with all defaults, where small nodes are enumerated."""
+    result = solve(problem.matrix, problem.sparsity, problem.n, method=method, gap=0.0)
+    check_feasible(problem, result)
+    check_stages(problem, result)
+
+
+@some
+@given(problem=problems(), first=st.integers(1, 4), more=st.integers(0, 2))
+def test_priced_out_features(problem: Problem, first: int, more: int) -> None:
+    """Tests the same where the strong bound prices features out, as it does with hundreds."""
+    with mock.patch.multiple(strong, FIRST_ACTIVE=first, LARGEST_ACTIVE=first + more):
+        result = solve_exactly(problem, "branch-and-bound")
+    check_feasible(problem, result)
+    check_stages(problem, result)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(problem=problems(per_component=True))
+def test_one_sparsity_per_component(method: str, problem: Problem) -> None:
+    """Tests that a list of sparsities gives each stage its own, whether they grow or shrink."""
+    result = solve_exactly(problem, method)
+    check_feasible(problem, result)
+    check_stages(problem, result)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@some
+@given(problem=problems(largest=6))
+def test_bounds_hold_in_exact_arithmetic(method: str, problem: Problem) -> None:
+    """Tests that no upper bound is below the truth, decided in rational arithmetic."""
+    result = solve_exactly(problem, method)
+    for k, bound in enumerate(result.upper_bounds):
+        previous = result.components[:k]
+        above = support_above(problem.matrix, previous, problem.sparsity_of(k), bound)
+        assert above is None, f"stage {k}: a vector on {above} has more than {bound!r}"
+
+
+@pytest.mark.parametrize("method", METHODS)
+@some
+@given(
+    problem=problems(),
+    gap=st.sampled_from([0.0, 1e-6, 1e-2, 0.3, 2.0]),
+    eps=st.sampled_from([0.0, 1e-6, 0.1, 1.0]),
+)
+def test_tolerances_are_kept(method: str, problem: Problem, gap: float, eps: float) -> None:
+    """Tests that with a tolerance each stage is that close to its optimum and says so."""
+    eps = eps * problem.scale
+    result = branch(problem, problem.n, method=method, gap=gap, eps=eps)
+    check_feasible(problem, result)
+    check_stages(problem, result, eps=eps, gap=gap)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(problem=problems())
+def test_variances_do_not_increase(method: str, problem: Problem) -> None:
+    """Tests that variances do not increase, since each stage adds a constraint."""
+    variances = solve_exactly(problem, method).variances
+    assert (np.diff(variances) <= AGREEMENT * problem.scale).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@some
+@given(problem=problems())
+def test_variances_sum_to_the_trace(method: str, problem: Problem) -> None:
+    """Tests that the variances add up to the trace of Q wherever all n components exist."""
+    result = solve_exactly(problem, method)
+    if len(result.components) == problem.n:
+        total = np.trace(problem.matrix)
+        assert abs(result.variances.sum() - total) <= 1e-11 * problem.scale
+    else:
+        assert result.exhausted
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(problem=problems(), count=st.integers(1, 8))
+def test_fewer_components_are_the_first_ones(method: str, problem: Problem, count: int) -> None:
+    """Tests that asking for fewer components gives the first of them."""
+    count = min(count, problem.n)
+    every = solve_exactly(problem, method)
+    fewer = branch(problem, count, method=method, gap=0.0)
+    found = min(count, len(every.components))
+    assert fewer.components.tobytes() == every.components[:found].tobytes()
+    assert fewer.upper_bounds.tobytes() == every.upper_bounds[:found].tobytes()
+    check_stages(problem, fewer, count=count)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(problem=problems())
+def test_full_sparsity_is_ordinary_pca(method: str, problem: Problem) -> None:
+    """Tests that p = n gives the eigenvalues of Q, all of them."""
+    full = Problem(problem.kind, problem.matrix, problem.n)
+    result = solve_exactly(full, method)
+    eigenvalues = np.linalg.eigvalsh(problem.matrix)[::-1]
+    np.testing.assert_allclose(result.variances, eigenvalues, atol=1e-11 * problem.scale)
+    assert result.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(problem=problems())
+def test_single_features(method: str, problem: Problem) -> None:
+    """Tests that p = 1 sorts the diagonal, and that all n components exist."""
+    single = Problem(problem.kind, problem.matrix, 1)
+    result = solve_exactly(single, method)
+    assert result.variances.tolist() == np.sort(np.diag(problem.matrix))[::-1].tolist()
+    assert (np.count_nonzero(result.components, axis=1) == 1).all()
+    assert result.status is Status.OPTIMAL
+
+
+def compare_transformed(
+    problem: Problem, other: Problem, method: str, back: np.ndarray, factor: float
+) -> None:
+    """The other problem's components, mapped `back`, are this one's, until a stage has a tie.
+
+    The first variance is compared whatever ties; a later stage only while all before it had one
+    optimum, because a tie may be broken in two ways.
+    """
+    mine, its = solve_exactly(problem, method), solve_exactly(other, method)
+    tolerance = AGREEMENT * problem.scale
+    for k in range(min(len(mine.variances), len(its.variances))):
+        assert abs(mine.variances[k] * factor - its.variances[k]) <= tolerance * factor
+        if not has_one_optimum(problem, mine, k):
+            return
+        cosine = mine.components[k] @ (its.components[k] @ back)
+        assert abs(abs(cosine) - 1) <= 1e-8
+    assert len(mine.variances) == len(its.variances)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@some
+@given(problem=problems(), data=st.data())
+def test_permutation_equivariance(method: str, problem: Problem, data: st.DataObject) -> None:
+    """Tests that reordering the features reorders the loadings and nothing else."""
+    order = data.draw(st.permutations(range(problem.n)))
+    permutation = np.eye(problem.n)[list(order)]
+    moved = problem.matrix[np.ix_(order, order)]
+    other = Problem(problem.kind, moved, problem.sparsity)
+    compare_transformed(problem, other, method, permutation, 1.0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@some
+@given(problem=problems(), data=st.data())
+def test_sign_equivariance(method: str, problem: Problem, data: st.DataObject) -> None:
+    """Tests that changing the signs of features changes the signs of loadings and nothing else."""
+    size = problem.n
+    signs = np.array(
+        data.draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=size, max_size=size))
+    )
+    other = Problem(problem.kind, problem.matrix * np.outer(signs, signs), problem.sparsity)
+    compare_transformed(problem, other, method, np.diag(signs), 1.0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@some
+@given(
+    problem=problems(),
+    factor=st.one_of(st.integers(-40, 40).map(lambda k: 2.0**k), st.floats(1e-9, 1e9)),
+)
+def test_scaling_equivariance(method: str, problem: Problem, factor: float) -> None:
+    """Tests that multiplying Q multiplies the variances and nothing else."""
+    other = Problem(problem.kind, problem.matrix * factor, problem.sparsity)
+    compare_transformed(problem, other, method, np.eye(problem.n), factor)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(problem=problems(), k=st.integers(-30, 30))
+def test_power_of_two_changes_no_bit(method: str, problem: Problem, k: int) -> None:
+    """Tests that a power of two, which rounds nothing, changes no bit of the components."""
+    assume(np.abs(problem.matrix).max() > 0)
+    factor = 2.0**k
+    mine = solve_exactly(problem, method)
+    its = solve_exactly(Problem(problem.kind, problem.matrix * factor, problem.sparsity), method)
+    assert its.components.tobytes() == mine.components.tobytes()
+    assert its.variances.tobytes() == (mine.variances * factor).tobytes()
+
+
+def trajectory(result: Result) -> list:
+    """Everything in a result except the time it took."""
+    steps = [(e.stage, e.nodes, e.open_nodes, e.lower, e.upper) for e in result.history]
+    arrays = (result.components, result.variances, result.upper_bounds)
+    return [result.status, result.statuses, result.nodes, steps, *(a.tobytes() for a in arrays)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(problem=problems())
+def test_same_bytes_again(method: str, problem: Problem) -> None:
+    """Tests that solving again repeats every bit of the result and every step of the search."""
+    first = solve_exactly(problem, method, random_state=3)
+    assert trajectory(solve_exactly(problem, method, random_state=3)) == trajectory(first)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_same_bytes_whatever_the_jobs(method: str, seed: int) -> None:
+    """Tests that the number of jobs changes no bit of the result."""
+    rows = np.random.default_rng(seed).standard_normal((20, 12))
+    matrix = rows.T @ rows
+    problem = Problem("psd", matrix, 4)
+    results = [branch(problem, 4, method=method, gap=1e-9, n_jobs=jobs) for jobs in (1, 2)]
+    assert trajectory(results[0]) == trajectory(results[1])
+
+
+@pytest.mark.parametrize("method", METHODS[:3])
+def test_the_input_is_left_alone(method: str) -> None:
+    """Tests that solving changes neither the matrix nor the list of sparsities given to it."""
+    rows = np.random.default_rng(5).standard_normal((10, 6))
+    matrix = rows.T @ rows
+    copy, sparsity = matrix.copy(), [3, 2, 1]
+    solve(matrix, sparsity, 3, method=method)
+    assert matrix.tobytes() == copy.tobytes()
+    assert sparsity == [3, 2, 1]

@@ -1,0 +1,544 @@
+"""Tests of the search: any valid bound leads to the optimum, and what is closed covers everything.
+
+The bounds used here are deliberately weak, or absurd, or interrupted; then the strong bound itself,
+node by node, against every support of the node.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers.brute_force import candidates, support_above
+from helpers.cases import (
+    KINDS,
+    Case,
+    Exact,
+    Fixing,
+    Loose,
+    Weak,
+    check_closed,
+    classical_bound,
+    lopsided,
+    random_cutoff,
+    random_node,
+    run,
+    strong_bound,
+)
+from orthospca.bounds.classical import ClassicalBound
+from orthospca.bounds.conditioning import walk as conditioning
+from orthospca.bounds.relaxation import node as strong
+from orthospca.bounds.relaxation.node import StrongBound
+from orthospca.model.limits import Watch
+from orthospca.model.nodes import Bound, Node, NodeBound
+from orthospca.model.result import Status
+from orthospca.model.stage import Subproblem
+from orthospca.model.tolerance import Tolerance
+from orthospca.search import descent
+from orthospca.search import methods as stages
+from orthospca.search import tree as search_module
+from orthospca.search.outcome import Outcome
+from orthospca.search.tree import BranchAndBound
+from orthospca.supports.best import no_feasible_vector
+
+BOUNDS: tuple[Callable[[Case], Bound], ...] = (
+    Loose,
+    Weak,
+    Exact,
+    Fixing,
+    classical_bound,
+    strong_bound,
+)
+
+
+@pytest.mark.parametrize("enumerate_below", [1, 5, 10_000])
+@pytest.mark.parametrize("make", BOUNDS)
+def test_any_valid_bound_leads_to_the_optimum(make: Callable, enumerate_below: int) -> None:
+    """Tests weak, absurd, exact and fixing bounds on random problems, to the last node."""
+    for seed in range(30):
+        case = Case(seed)
+        outcome = run(case, make(case), enumerate_below=enumerate_below)
+        check_closed(case, outcome, complete=True)
+        if not case.values:
+            assert outcome.status is Status.EXHAUSTED
+            assert outcome.best is None
+            continue
+        assert outcome.best is not None
+        assert outcome.status is Status.OPTIMAL
+        assert outcome.best.value == pytest.approx(case.optimum, abs=2e-9 * case.scale)
+        x = outcome.best.vector
+        assert np.count_nonzero(x) <= case.p
+        assert abs(np.linalg.norm(x) - 1) <= 1e-12
+        assert np.abs(case.previous @ x).max(initial=0.0) <= 1e-12
+
+
+@pytest.mark.parametrize("make", BOUNDS)
+def test_wide_tolerance_leaves_a_valid_bound(make: Callable) -> None:
+    """Tests tolerances that close nodes with better vectors inside: the bound must cover them.
+
+    The incumbent is the worst support's, so that the certificate cannot hide behind it.
+    """
+    for seed in range(45):
+        case = Case(seed, smallest=3)
+        if not case.values:
+            continue
+        incumbent = case.candidate(-1)
+        for part in (0.3, 0.7, 1.0, 1.5):
+            eps = part * (case.optimum - incumbent.value)
+            outcome = run(case, make(case), Tolerance(eps, 0.0), incumbent=incumbent)
+            assert outcome.upper >= case.optimum - case.slack, (seed, part)
+            check_closed(case, outcome, complete=False)
+            if outcome.status is Status.OPTIMAL:
+                assert outcome.best is not None
+                gap = outcome.upper - outcome.best.value
+                assert gap <= max(eps, 1e-10 * case.scale) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("make", [Weak, Fixing, strong_bound])
+def test_the_same_search_for_any_number_of_threads(make: Callable) -> None:
+    """Tests that the closed nodes are the same, in the same order, digit for digit."""
+    for seed in range(100, 106):
+        case = Case(seed, largest=8, smallest=6)
+        runs = []
+        for n_jobs in (1, 2, 3):
+            outcome = run(case, make(case), n_jobs=n_jobs)
+            closed = [
+                (tuple(c.included), tuple(c.allowed), c.upper, c.reason) for c in outcome.closed
+            ]
+            vector = None if outcome.best is None else outcome.best.vector.tolist()
+            runs.append((closed, vector, outcome.upper, outcome.status, outcome.nodes))
+        assert runs[0] == runs[1] == runs[2]
+
+
+@pytest.mark.parametrize("make", BOUNDS)
+def test_node_limit(make: Callable) -> None:
+    """Tests every limit up to the end: the bound is valid, and "optimal" only where it is."""
+    for seed in range(200, 206):
+        case = Case(seed, smallest=4)
+        for limit in range(1, 16):
+            outcome = run(case, make(case), watch=Watch(node_limit=limit))
+            assert outcome.upper >= case.optimum - case.slack
+            if outcome.status is Status.OPTIMAL:
+                assert outcome.best is not None
+                assert outcome.best.value == pytest.approx(case.optimum, abs=2e-9 * case.scale)
+            elif outcome.status is Status.EXHAUSTED:
+                assert not case.values
+            else:
+                assert outcome.status is Status.NODE_LIMIT
+
+
+@pytest.mark.parametrize("make", BOUNDS)
+@pytest.mark.parametrize("known", [True, False])
+def test_no_time_at_all(make: Callable, known: bool) -> None:
+    """Tests a search that may not begin: the bound known beforehand, or none, and no claim."""
+    for seed in range(10):
+        case = Case(seed)
+        if not case.values:
+            continue
+        upper = case.optimum + case.scale if known else math.inf
+        outcome = run(case, make(case), watch=Watch(time_limit=0.0), upper=upper)
+        assert outcome.status is Status.TIME_LIMIT
+        assert outcome.best is None
+        assert outcome.upper == upper
+        assert outcome.closed == ()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("make", [Weak, Loose, Fixing, strong_bound])
+def test_interrupt_inside_the_bound(make: Callable, n_jobs: int) -> None:
+    """Tests Ctrl-C during the bound of each node in turn: what is returned stays true."""
+    for seed in (300, 301, 304, 311):
+        case = Case(seed, smallest=5)
+        interrupts = 0
+        for last in range(12):
+            bound = make(case)
+            calls = []
+
+            def interrupted(
+                node: Node,
+                cutoff: float,
+                watch: Watch,
+                bound: Bound = bound,
+                calls: list = calls,
+                last: int = last,
+            ) -> NodeBound:
+                calls.append(None)
+                if len(calls) > last:
+                    raise KeyboardInterrupt
+                return bound(node, cutoff, watch)
+
+            watch = Watch()
+            outcome = run(case, interrupted, watch=watch, n_jobs=n_jobs)
+            assert outcome.upper >= case.optimum - case.slack
+            if len(calls) > last:
+                interrupts += 1
+                assert watch.interrupted
+                met = outcome.best is not None and outcome.upper <= outcome.best.value + 1e-8
+                assert outcome.status is Status.INTERRUPTED or met
+        assert interrupts or not case.values
+
+
+def test_interrupt_by_the_callback() -> None:
+    """Tests that a callback that says stop, or raises Ctrl-C itself, leaves a valid bound."""
+    for seed in range(10):
+        case = Case(seed, smallest=4)
+        for last in range(4):
+            for raises in (False, True):
+                reports = []
+
+                def callback(
+                    progress: Any, reports: list = reports, last: int = last, raises: bool = raises
+                ) -> bool:
+                    reports.append(progress)
+                    if len(reports) > last and raises:
+                        raise KeyboardInterrupt
+                    return len(reports) > last
+
+                outcome = run(case, Loose(case), watch=Watch(callback=callback))
+                assert outcome.upper >= case.optimum - case.slack
+                assert all(report.upper >= case.optimum - case.slack for report in reports)
+
+
+class InterruptAt:
+    """Raises Ctrl-C before a chosen line of the search module, counted as they are executed."""
+
+    def __init__(self, line: int) -> None:
+        self.left = line
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename != search_module.__file__:
+            return None
+        if frame.f_code.co_name == "_outcome":
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self
+
+
+@pytest.mark.parametrize("seed", [3, 407])
+def test_interrupt_at_any_line(seed: int) -> None:
+    """Tests Ctrl-C between any two lines of the search: the bound is valid, or none is returned.
+
+    A signal can arrive anywhere, also between taking nodes off the frontier and noting that they
+    are being worked on.
+    """
+    case = Case(seed, smallest=4, largest=5)
+    case.p = 2
+    case.problem = Subproblem(case.matrix, 2, np.empty((len(case.matrix), 0)))
+    case.previous = np.empty((0, len(case.matrix)))
+    case.values = {b.support: b.value for b, _ in candidates(case.matrix, case.previous, 2)}
+    case.optimum = max(case.values.values())
+    wrong = []
+    for line in range(3000):
+        tracer = InterruptAt(line)
+        before = sys.gettrace()
+        sys.settrace(tracer)
+        try:
+            outcome = run(case, Weak(case), incumbent=case.candidate(-1))
+        except KeyboardInterrupt:
+            continue
+        finally:
+            sys.settrace(before)
+        if outcome.upper < case.optimum - case.slack:
+            wrong.append((line, outcome.upper, case.optimum))
+        if tracer.left >= 0:
+            break
+    else:
+        pytest.fail("the search has more lines than were tried")
+    assert wrong == []
+
+
+def test_roots_that_overlap_or_are_missing() -> None:
+    """Tests several roots that cover one another, and no root: nothing is left to search."""
+    for seed in range(10):
+        case = Case(seed, smallest=3)
+        if not case.values:
+            continue
+        n = len(case.matrix)
+        roots = [Node(np.array([i]), np.arange(n)) for i in range(n)]
+        tolerance = Tolerance(1e-9 * case.scale, 0.0)
+        search = BranchAndBound(case.problem, Weak(case), tolerance, Watch())
+        outcome = search.run(roots)
+        assert outcome.best is not None
+        assert outcome.best.value == pytest.approx(case.optimum, abs=2e-9 * case.scale)
+        assert outcome.upper >= case.optimum - case.slack
+        search = BranchAndBound(case.problem, Weak(case), tolerance, Watch(), upper=1e9)
+        search.closed_upper = case.optimum
+        assert search.run([]).upper >= case.optimum
+
+
+@pytest.mark.parametrize(("eps", "gap"), [(0.0, 0.0), (0.1, 0.0), (0.0, 1e-4), (1e-3, 0.1)])
+def test_cutoff_keeps_the_tolerance(eps: float, gap: float) -> None:
+    """Tests that a node closed at the cutoff leaves the tolerance met, in spite of rounding."""
+    tolerance = Tolerance(eps, gap)
+    assert tolerance.cutoff(-math.inf) == -math.inf
+    rng = np.random.default_rng(0)
+    for lower in rng.standard_normal(2000) * 10.0 ** rng.uniform(-8, 8, size=2000):
+        cutoff = tolerance.cutoff(float(lower))
+        assert cutoff >= lower
+        assert tolerance.met(float(lower), cutoff)
+    assert not tolerance.met(-math.inf, 1.0)
+
+
+#: How many supports are enumerated rather than bounded; everything here would be.
+SHORTCUTS = ("ENUMERATE_BELOW", "ENUMERATE_BELOW_STRONG", "ENUMERATE_WITHOUT_INCUMBENT")
+
+
+def by_relaxation(*arguments: Any) -> Outcome:
+    """The strong bound without any search by conditioning, which leaves it little to do."""
+    return stages.solve_by_strong_bound(*arguments)
+
+
+STAGES = (
+    stages.solve_by_enumeration,
+    stages.solve_by_classical_bounds,
+    stages.solve_by_strong_bound,
+    by_relaxation,
+)
+
+
+def check_stages(
+    seeds: range, solve_stage: Callable, disguise: bool, rank: int | None, patch: pytest.MonkeyPatch
+) -> None:
+    """Whole stages that begin with the vector of a support of that rank, or with none."""
+    for shortcut in SHORTCUTS:
+        patch.setattr(stages, shortcut, 1)
+    patch.setattr(conditioning, "ENUMERATE_BELOW", 1)
+    if solve_stage is by_relaxation:
+        for budget in ("FIRST_BUDGET", "RUNG_BUDGET", "LAST_BUDGET"):
+            patch.setattr(descent, budget, -1)
+        patch.setattr(search_module, "NODE_BUDGET", -1)
+    for seed in seeds:
+        case = Case(seed, smallest=3)
+        if disguise:
+            lopsided(case)
+        if not case.values:
+            continue
+        first = None if rank is None else case.candidate(rank)
+        patch.setattr(stages, "find_incumbent", lambda *_, first=first: first)
+        distance = case.scale if first is None else case.optimum - first.value
+        for eps in (0.0, 0.3 * distance, 1.1 * distance):
+            outcome = solve_stage(case.problem, Tolerance(eps, 0.0), Watch(node_limit=5000), None)
+            assert outcome.upper >= case.optimum - case.slack, (seed, eps)
+            assert outcome.best is not None
+            assert outcome.best.value <= case.optimum + case.slack
+            if outcome.status is Status.OPTIMAL:
+                allowed = eps + 1e-9 * case.problem.scale
+                assert case.optimum - outcome.best.value <= allowed, (seed, eps)
+            for T, value in case.values.items():
+                covered = any(
+                    set(c.included) <= set(T) <= set(c.allowed) and c.upper >= value - case.slack
+                    for c in outcome.closed
+                )
+                assert covered or value <= outcome.upper + case.slack
+
+
+@pytest.mark.parametrize("rank", [None, 1, -1])
+@pytest.mark.parametrize("disguise", [False, True])
+@pytest.mark.parametrize("solve_stage", STAGES)
+def test_stage_with_any_incumbent(
+    solve_stage: Callable, disguise: bool, rank: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests whole stages, screening included, that begin with a bad incumbent or with none.
+
+    A heuristic that finds the optimum at once would hide everything that was wrongly ruled out.
+    """
+    check_stages(range(800, 822), solve_stage, disguise, rank, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [None, 1, 3, -1])
+@pytest.mark.parametrize("disguise", [False, True])
+@pytest.mark.parametrize("solve_stage", STAGES)
+def test_stage_with_any_incumbent_at_length(
+    solve_stage: Callable, disguise: bool, rank: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests hundreds of such stages."""
+    check_stages(range(822, 1000), solve_stage, disguise, rank, monkeypatch)
+
+
+#: Sizes of loadings: those around the rank tolerance are the delicate ones.
+LOADINGS = np.array([0, 0, 3, 6, 9, 11, 12.5, 13.2, 14, 16])
+
+
+@pytest.mark.parametrize("solve_stage", STAGES)
+def test_components_with_tiny_loadings(
+    solve_stage: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests components with loadings down to 1e-16 against exactly orthogonal vectors.
+
+    On some supports they restrict to nearly dependent vectors, or to nearly nothing. The bound, and
+    the proof that no vector exists, are checked in rational arithmetic.
+    """
+    for shortcut in SHORTCUTS:
+        monkeypatch.setattr(stages, shortcut, 1)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 5))
+        p = int(rng.integers(1, n + 1))
+        matrix = KINDS[seed % len(KINDS)](rng, n)
+        X = rng.standard_normal((n, int(rng.integers(1, 3))))
+        X *= 10.0 ** -rng.choice(LOADINGS, size=X.shape) * (rng.random(X.shape) < 0.8)
+        X = X[:, np.linalg.norm(X, axis=0) > 0]
+        X = np.linalg.qr(X)[0] if rng.random() < 0.5 else X / np.linalg.norm(X, axis=0)
+        problem = Subproblem(matrix, p, np.ascontiguousarray(X))
+        outcome = solve_stage(problem, Tolerance(0.0, 1e-4), Watch(node_limit=300), None)
+        bound = outcome.upper if outcome.upper > -math.inf else -1e200
+        if math.isfinite(bound):
+            assert support_above(matrix, X.T, p, bound) is None, seed
+
+
+def check_bound(case: Case, node: Node, bound: NodeBound, cutoff: float) -> None:
+    """What a bound says of a node, against every support of it."""
+    kept = case.inside(bound)
+    gone = [v for T, v in case.inside(node).items() if T not in kept]
+    assert set(node.included) <= set(bound.included) <= set(bound.allowed) <= set(node.allowed)
+    assert max(kept.values(), default=-math.inf) <= bound.upper + case.slack
+    assert max(gone, default=-math.inf) <= cutoff + case.slack
+    covered = max(bound.upper, bound.fixed_upper)
+    assert max(gone, default=-math.inf) <= covered + case.slack
+    for support in bound.supports:
+        assert len(set(support.tolist())) == len(support) == case.p
+        assert set(bound.included) <= set(support) <= set(bound.allowed)
+
+
+def is_open(case: Case, bound: NodeBound, cutoff: float) -> bool:
+    """Whether the search would branch on what is left of the node."""
+    determined = len(bound.allowed) <= case.p or len(bound.included) >= case.p
+    infeasible = no_feasible_vector(case.problem, bound.allowed)
+    return bound.upper > cutoff and not determined and not infeasible
+
+
+#: Values of LARGEST_ACTIVE, FIRST_ACTIVE, GROWTH and GROWTH_ROUNDS: the real ones, and small ones
+#: that force pricing.
+ACTIVE_SETS = (None, (2, 1, 1, 1), (3, 3, 2, 4), (4, 2, 1, 2))
+
+
+def check_nodes(
+    seeds: range, sizes: tuple[int, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The strong bound of random nodes and of their descendants, against every support."""
+    names = ("LARGEST_ACTIVE", "FIRST_ACTIVE", "GROWTH", "GROWTH_ROUNDS")
+    for name, value in zip(names, sizes or (), strict=False):
+        monkeypatch.setattr(strong, name, value)
+    for seed in seeds:
+        case = Case(seed, largest=9, smallest=3)
+        if not case.values:
+            continue
+        shift = float(case.rng.choice([0.0, 0.5, -0.5])) * case.scale
+        iterations = int(case.rng.choice([0, 1, 6, 40]))
+        strong_of = StrongBound(
+            case.problem, max(abs(case.optimum), 1e-3 * case.scale), shift, iterations
+        )
+        for _ in range(3):
+            cutoff = random_cutoff(case)
+            pending = [random_node(case)]
+            for _ in range(10):
+                if not pending:
+                    break
+                node = pending.pop()
+                if len(node.included) >= case.p or len(node.allowed) <= case.p:
+                    continue
+                if no_feasible_vector(case.problem, node.allowed):
+                    continue
+                bound = strong_of(node, cutoff, Watch())
+                check_bound(case, node, bound, cutoff)
+                if is_open(case, bound, cutoff):
+                    assert bound.branch in set(bound.allowed) - set(bound.included), seed
+                    tightened = Node(
+                        bound.included, bound.allowed, bound.upper, bound.branch, bound.payload
+                    )
+                    pending.extend(tightened.children())
+
+
+@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("sizes", ACTIVE_SETS)
+def test_strong_bound_node_by_node(
+    sizes: tuple[int, ...] | None, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests random nodes; the children inherit what their parent hands down, as in the search."""
+    check_nodes(range(500 + part, 600, 3), sizes, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("sizes", ACTIVE_SETS)
+def test_strong_bound_node_by_node_at_length(
+    sizes: tuple[int, ...] | None, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests thousands of nodes more."""
+    check_nodes(range(600 + part, 1800, 3), sizes, monkeypatch)
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_classical_bound_node_by_node(part: int) -> None:
+    """Tests the classical bounds of random nodes against every support."""
+    for seed in range(700 + part, 780, 2):
+        case = Case(seed, largest=8)
+        if not case.values:
+            continue
+        bound_of = ClassicalBound(case.problem)
+        for _ in range(6):
+            node, cutoff = random_node(case), random_cutoff(case)
+            bound = bound_of(node, cutoff, Watch())
+            check_bound(case, node, bound, cutoff)
+            if is_open(case, bound, cutoff):
+                assert bound.branch in set(node.free)
+
+
+def test_fixing_that_leaves_nothing_feasible() -> None:
+    """Tests a node of which fixing leaves only indices that the components fill completely."""
+    case = Case(0)
+    case.matrix, case.p = np.diag([0.0, 0.0, -5.0]), 1
+    case.previous = np.eye(3)[:2]
+    case.problem = Subproblem(case.matrix, 1, np.eye(3)[:, :2])
+    case.values, case.optimum, case.slack = {(2,): -5.0}, -5.0, 1e-12
+    for cutoff in (-6.0, -5.0, -1.0, 1.0):
+        for shift in (0.0, -10.0, -2.5):
+            bound = StrongBound(case.problem, 5.0, shift)(case.root, cutoff, Watch())
+            check_bound(case, case.root, bound, cutoff)
+            outcome = run(case, StrongBound(case.problem, 5.0, shift), Tolerance(cutoff + 6.0, 0.0))
+            assert outcome.upper >= -5.0
+            assert outcome.best is not None
+            assert outcome.best.value == -5.0
+
+
+def test_strong_bound_out_of_time() -> None:
+    """Tests that a bound cut short by the clock, or by an interrupt, is weaker but still true."""
+    for seed in range(20):
+        case = Case(seed, smallest=4)
+        if not case.values:
+            continue
+        cutoff = case.optimum
+        for interrupted in (True, False):
+            watch = Watch(time_limit=0.0)
+            watch.interrupted = interrupted
+            bound = strong_bound(case)(case.root, cutoff, watch)
+            check_bound(case, case.root, bound, cutoff)
+
+
+def test_children_cover_the_node() -> None:
+    """Tests that each support of a node is in exactly one of its children."""
+    for seed in range(40):
+        case = Case(seed)
+        node = random_node(case)
+        if len(node.free) == 0:
+            continue
+        branch = int(case.rng.choice(node.free))
+        parent = Node(node.included, node.allowed, 3.0, branch, payload="handed down")
+        inside, outside = parent.children()
+        assert {*case.inside(inside), *case.inside(outside)} == {*case.inside(parent)}
+        assert not {*case.inside(inside)} & {*case.inside(outside)}
+        for child in (inside, outside):
+            assert child.payload == "handed down"
+            assert child.upper == 3.0
+            assert (np.diff(child.included) > 0).all()
