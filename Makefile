@@ -2,7 +2,7 @@
 # is ./.venv, made on first use and brought up to date when pyproject.toml changes.
 #
 #   make demo      solve the bundled examples and print certified components
-#   make test      format, lint, types, tests (the fast ones) and the examples in docstrings
+#   make test      format, lint, types, imports, tests (the fast ones), examples in docstrings
 #   make test-all  the same with the slow tests
 #   make bench     benchmarks
 #   make docs      HTML documentation in docs/_build/html
@@ -49,15 +49,16 @@ $(VENV)/.with-%: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.with-plot
 	@$(BIN)/orthospca demo
 
+# Tests and the examples in docstrings, in one process for each core.
+PYTEST := $(BIN)/python -m pytest -q -n auto --doctest-modules tests src/orthospca
+
 .PHONY: test
 test: lint
-	$(BIN)/python -m pytest -q -m "not slow"
-	$(BIN)/python -m pytest -q --doctest-modules src/orthospca
+	$(PYTEST) -m "not slow"
 
 .PHONY: test-all
 test-all: lint
-	HYPOTHESIS_PROFILE=full $(BIN)/python -m pytest -q
-	$(BIN)/python -m pytest -q --doctest-modules src/orthospca
+	HYPOTHESIS_PROFILE=full $(PYTEST)
 
 .PHONY: bench
 bench: $(VENV)/.with-plot
@@ -65,6 +66,7 @@ bench: $(VENV)/.with-plot
 
 .PHONY: docs
 docs: $(VENV)/.with-docs
+	$(BIN)/python docs/house.py
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "documentation: docs/_build/html/index.html"
 
@@ -73,6 +75,7 @@ lint: $(VENV)/.with-test
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 
 .PHONY: format
 format: $(VENV)/.with-test

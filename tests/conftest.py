@@ -7,14 +7,25 @@ Two hypothesis profiles are chosen by the environment variable ``HYPOTHESIS_PROF
 
 The reference matrices are not part of the project. Tests that need them look in the folder named by
 ``ORTHOSPCA_DATA`` and are skipped, with a reason, where it is not set.
+
+Tests may run in several processes (``pytest -n auto``): each of them, and whatever it starts, uses
+one thread for linear algebra, unless the environment says otherwise.
 """
 
 from __future__ import annotations
 
-import json
 import os
+
+# Read when NumPy is imported, so they come first.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+os.environ.setdefault("VECLIB_MAXIMUM_THREADS", "1")
+
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,6 +48,25 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+#: Modules whose tests share something expensive: one process runs all of them.
+TOGETHER = ("tests/data/test_cluster.py", "tests/paper/test_paper.py", "tests/wide/test_form.py")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``pytest -n`` a test runs where there is room, and some modules run as a whole."""
+    if config.getvalue("dist") != "load":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            module = nodeid.split("::", 1)[0]
+            return module if module in TOGETHER else nodeid
+
+    return Scheduling(config, log)
 
 
 def read_square(path: Path) -> np.ndarray:

@@ -6,17 +6,27 @@ import json
 import math
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from helpers.brute_force import sequence, stage_optimum
+from helpers.truth import (
+    best_of_stage,
+    is_finished,
+    is_proved,
+    is_proved_of_data,
+    proved_optimum,
+)
+from helpers.wide import tuned
 from orthospca import DataCovariance, Status, datasets, solve, sparsity_path
 from orthospca import path as module
-from orthospca import wide_solve as wide
+from orthospca.facade import solve_as_set
 from orthospca.links import averaging_bound
-from orthospca.path import parse_sparsities
-from orthospca.wide import stage as large
+from orthospca.model.settings import Settings
+from orthospca.model.tolerance import Tolerance
+from orthospca.path import SparsityPath, parse_sparsities
 
 
 def random_matrix(seed: int, n: int = 7) -> np.ndarray:
@@ -37,6 +47,13 @@ def optimum(Q: np.ndarray, p: int) -> float:
     return stage_optimum(Q, np.empty((0, len(Q))), p).value
 
 
+def are_bounds(Q: np.ndarray, path: SparsityPath) -> bool:
+    """Whether the first bound of every sparsity holds, decided without rounding."""
+    nothing = np.empty((0, len(Q)))
+    pairs = zip(path.sparsities, path.upper_bounds[:, 0], strict=True)
+    return all(is_proved(Q, nothing, p, upper) for p, upper in pairs)
+
+
 # ---------------------------------------------------------------------------- the path
 
 
@@ -47,9 +64,9 @@ def test_each_sparsity_is_solved(seed):
     path = sparsity_path(Q, range(1, 8), gap=1e-9)
     best = [optimum(Q, p) for p in range(1, 8)]
     np.testing.assert_allclose(path.variances[:, 0], best, rtol=1e-8, atol=1e-9)
-    slack = 1e-11 * np.abs(Q).max()
-    assert (path.upper_bounds[:, 0] >= np.array(best) - slack).all()
-    assert (path.gaps <= 1e-8).all()
+    assert are_bounds(Q, path)
+    numbers = zip(path.variances[:, 0], path.upper_bounds[:, 0], strict=True)
+    assert all(Tolerance(0.0, 1e-9).met(lower, upper) for lower, upper in numbers)
     assert path.status is Status.OPTIMAL
     for p, result in zip(path.sparsities, path.results, strict=True):
         x = result.components[0]
@@ -96,11 +113,11 @@ def test_components_that_run_out():
 def test_averaging_bound(seed):
     """Tests that (v(q) - d) / (q - 1) does not increase with q, indefinite matrices included."""
     Q = random_matrix(seed)
-    values = {p: optimum(Q, p) for p in range(2, 8)}
-    smallest = float(Q.diagonal().min())
-    for p in values:
+    bounds = {p: proved_optimum(Q, p) for p in range(2, 8)}
+    smallest, nothing = float(Q.diagonal().min()), np.empty((0, 7))
+    for p in bounds:
         for q in range(p, 8):
-            assert values[q] <= averaging_bound(values[p], p, q, smallest) + 1e-12
+            assert is_proved(Q, nothing, q, averaging_bound(bounds[p], p, q, smallest))
 
 
 def test_averaging_bound_is_attained():
@@ -126,14 +143,14 @@ def test_a_result_with_an_open_gap_is_not_taken_over(monkeypatch):
     asked = []
 
     def open_at_first(Q, sparsity, *args, **kwargs):
-        result = solve(Q, sparsity, *args, **kwargs)
+        result = solve_as_set(Q, sparsity, *args, **kwargs)
         asked.append(sparsity)
         if len(asked) > 1:
             return result
         first = replace(result.stages[0], upper_bound=9.0, status=Status.TIME_LIMIT)
         return replace(result, stages=(first,), status=Status.TIME_LIMIT)
 
-    monkeypatch.setattr(module, "solve", open_at_first)
+    monkeypatch.setattr(module, "solve_as_set", open_at_first)
     path = sparsity_path(known.matrix, [6, 8])
     assert asked == [8, 6]
     assert path.results[0].status is Status.OPTIMAL
@@ -162,8 +179,8 @@ def test_limits_leave_valid_monotone_bounds(method):
     best = np.array([optimum(Q, p) for p in range(2, 8)])
     alone = [solve(Q, p, method=method, gap=0.0, node_limit=1).upper_bounds[0] for p in range(2, 8)]
     assert (path.variances[:, 0] <= best + 1e-12).all()
-    assert (path.upper_bounds[:, 0] >= best - 1e-12).all()
-    assert (path.upper_bounds[:, 0] <= np.array(alone) + 1e-12).all()
+    assert are_bounds(Q, path)
+    assert (path.upper_bounds[:, 0] <= alone).all()
     assert (np.diff(path.variances[:, 0]) >= 0).all()
     assert (np.diff(path.upper_bounds[:, 0]) >= 0).all()
     np.testing.assert_array_equal(path.gaps, [result.gaps for result in path.results])
@@ -178,7 +195,7 @@ def test_a_better_component_of_a_smaller_sparsity_is_used(monkeypatch):
     poor[0] = 1.0
 
     def poor_at_five(Q, sparsity, *args, **kwargs):
-        result = solve(Q, sparsity, *args, **kwargs)
+        result = solve_as_set(Q, sparsity, *args, **kwargs)
         if sparsity < 5:
             return result
         first = replace(
@@ -186,7 +203,7 @@ def test_a_better_component_of_a_smaller_sparsity_is_used(monkeypatch):
         )
         return replace(result, stages=(first, *result.stages[1:]), status=Status.TIME_LIMIT)
 
-    monkeypatch.setattr(module, "solve", poor_at_five)
+    monkeypatch.setattr(module, "solve_as_set", poor_at_five)
     path = sparsity_path(Q, [4, 5])
     assert path.variances[1, 0] == path.variances[0, 0] > 1.0
     np.testing.assert_array_equal(path.results[1].components, path.results[0].components)
@@ -205,7 +222,7 @@ def test_no_time_at_all():
     path = sparsity_path(Q, range(2, 6), gap=0.0, time_limit=0.0)
     assert path.sparsities == (2, 3, 4, 5)
     best = np.array([optimum(Q, p) for p in range(2, 6)])
-    assert (path.upper_bounds[:, 0] >= best - 1e-12).all()
+    assert are_bounds(Q, path)
     assert (path.variances[:, 0] <= best + 1e-12).all()
     assert path.status is Status.TIME_LIMIT
 
@@ -213,10 +230,24 @@ def test_no_time_at_all():
 def test_callback_sees_the_sparsity():
     """Tests that progress comes with its sparsity, from the largest to the smallest."""
     seen = []
-    path = sparsity_path(hard(), [2, 4, 6], callback=lambda p, progress: seen.append((p, progress)))
+
+    def hear(sparsity, progress):
+        seen.append((sparsity, progress))
+
+    path = sparsity_path(hard(), [2, 4, 6], method="eigenvalue", callback=hear)
     assert list(dict.fromkeys(p for p, _ in seen)) == [6, 4, 2]
     assert all(progress.stage == 0 for _, progress in seen)
     assert path.status is Status.OPTIMAL
+
+
+def test_smaller_sparsities_are_certified_on_the_way():
+    """Tests that one climb certifies all sparsities: none but the largest is sought."""
+    seen = []
+    Q = hard()
+    path = sparsity_path(Q, range(1, 7), callback=lambda p, progress: seen.append(p))
+    assert set(seen) == {6}
+    assert path.status is Status.OPTIMAL
+    assert are_bounds(Q, path)
 
 
 @pytest.mark.parametrize("how", ["answer", "interrupt"])
@@ -232,15 +263,17 @@ def test_stopping_keeps_what_was_reached(how):
     path = sparsity_path(Q, [2, 4, 6], gap=0.0, callback=stop_at_four)
     assert path.sparsities == (4, 6)
     assert path.status is Status.INTERRUPTED
-    assert path.upper_bounds[0, 0] >= optimum(Q, 4) - 1e-12
-    assert path.results[1].status is Status.OPTIMAL
+    assert are_bounds(Q, path)
+    assert is_finished(path.results[1], Q)
 
 
 def test_stopping_at_the_last_moment():
     """Tests that the path ends although the sparsity that was stopped is certified."""
-    path = sparsity_path(
-        hard(), [2, 4, 6], callback=lambda p, progress: p == 4 and progress.gap < 1e-3
-    )
+
+    def nearly_done(sparsity, progress):
+        return sparsity == 4 and progress.gap < 1e-3
+
+    path = sparsity_path(hard(), [2, 4, 6], method="eigenvalue", callback=nearly_done)
     assert path.sparsities == (4, 6)
     assert path.status is Status.INTERRUPTED
 
@@ -251,7 +284,7 @@ def test_interrupt_before_anything(monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "solve", interrupt)
+    monkeypatch.setattr(module, "solve_as_set", interrupt)
     path = sparsity_path(hard(), [2, 3], n_components=2)
     assert path.sparsities == ()
     assert path.variances.shape == (0, 2)
@@ -367,14 +400,17 @@ def test_data_instead_of_a_matrix():
 
 def test_wide_data(monkeypatch):
     """Tests that each sparsity of wide data has what ``solve`` finds, with valid bounds."""
-    for place in (large, wide):
-        monkeypatch.setattr(place, "LARGEST_MATRIX", 60)
-    X = datasets.make_planted_samples(200, 40, strengths=(9.0, 2.0)).data
-    path = sparsity_path(DataCovariance(X), [2, 6, 10], gap=1e-3)
-    Q = np.cov(X.T)
+    as_wide = partial(Settings.validate, tuning=tuned(formed=60))
+    monkeypatch.setattr(Settings, "validate", staticmethod(as_wide))
+    data = DataCovariance(datasets.make_planted_samples(200, 40, strengths=(9.0, 2.0)).data)
+    path = sparsity_path(data, [2, 6, 10], gap=1e-3)
+    Q, nothing = data.submatrix(np.arange(200)), np.zeros((0, 200))
     for p, result in zip(path.sparsities, path.results, strict=True):
-        best = solve(Q, p, gap=1e-9).variances[0]
-        x = result.components[0]
+        assert "row bounds left" in result.note
+        truth = best_of_stage(Q, p, nothing)
+        x, support = result.components[0], np.flatnonzero(truth.best.vector)
         assert x @ Q @ x == pytest.approx(result.variances[0])
-        assert result.variances[0] <= best * (1 + 1e-9) <= result.upper_bounds[0] * (1 + 2e-9)
+        assert result.variances[0] <= truth.best.value * (1 + 1e-9)
+        upper = float(result.upper_bounds[0])
+        assert is_proved_of_data(data.factor(support), nothing, support, upper)
     assert (np.diff(path.upper_bounds[:, 0]) >= 0).all()

@@ -15,18 +15,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from orthospca._methods import Method
 from orthospca._typing import AnyArray, Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.moments import matrix_of, sum_of_squares, validate_weights
-from orthospca.facade import METHODS, solve
+from orthospca.facade import solve_as_set
 from orthospca.model.result import Result, Status, format_gap
+from orthospca.model.settings import Settings
+from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.model.validation import validate_covariance, validate_integer
-from orthospca.wide.stage import LARGEST_MATRIX
 
 COVARIANCES = ("empirical", "correlation", "precomputed")
 #: Methods whose components are orthogonal, so that explained variances add up.
-ORTHOGONAL_METHODS = tuple(method for method in METHODS if method != "deflation")
+ORTHOGONAL_METHODS = tuple(str(m) for m in Method if m is not Method.DEFLATION)
 
 
 class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -127,6 +129,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     'OPTIMAL'
     """
 
+    _tuning: Tuning = DEFAULT
+
     def __init__(
         self,
         n_components: int = 2,
@@ -186,7 +190,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             X = self._observations(X, reset=True, ensure_min_samples=2)
             dtype = X.dtype
             correlation = self.covariance == "correlation"
-            if X.shape[1] > LARGEST_MATRIX and sample_weight is None:
+            if X.shape[1] > self._tuning.wide.formed and sample_weight is None:
                 # Too many features for a covariance matrix: the solver reads the data instead.
                 Q = DataCovariance(X, correlation=correlation)
                 mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
@@ -353,19 +357,18 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         seed = self.random_state
         if seed is not None and not isinstance(seed, numbers.Integral):
             seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
-        result = solve(
-            Q,
-            _at_most(self.sparsity, n),
-            self.n_components,
+        settings = Settings.validate(
             method=self.method,
             eps=self.eps,
             gap=self.gap,
-            threshold=self.threshold,
             time_limit=self.time_limit,
             node_limit=self.node_limit,
             n_jobs=self.n_jobs,
             random_state=seed,
+            tuning=self._tuning,
         )
+        sparsity = _at_most(self.sparsity, n)
+        result = solve_as_set(Q, sparsity, self.n_components, settings, self.threshold)
         names = getattr(self, "feature_names_in_", None)
         return replace(result, feature_names=None if names is None else tuple(names.tolist()))
 

@@ -1,32 +1,29 @@
-"""Stage after stage: the façade ``solve``."""
+"""The façade ``solve``: check what is asked, choose the way, go stage after stage."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from orthospca._typing import Array
+from orthospca._errors import InputError
+from orthospca._methods import Method
 from orthospca.blocks.partition import Blocks
 from orthospca.blocks.partitioned import PartitionedMatrix
-from orthospca.blocks.pool import Pool
-from orthospca.blocks.thresholds import Plan, plan_blocks, validate_threshold
-from orthospca.model.limits import Callback, Watch
+from orthospca.blocks.partitioned_data import PartitionedData
+from orthospca.blocks.pool import BlockStages
+from orthospca.blocks.thresholds import plan_blocks, plan_blocks_of_data, validate_threshold
+from orthospca.data.covariance import DataCovariance
+from orthospca.data.problem import DataProblem
+from orthospca.model.journal import Callback
+from orthospca.model.limits import Watch
 from orthospca.model.problem import Problem
 from orthospca.model.result import Component, Result
-from orthospca.model.stage import Subproblem
-from orthospca.model.tolerance import Tolerance
-from orthospca.model.validation import validate_integer, validate_nonnegative
+from orthospca.model.settings import Settings
 from orthospca.numerics.threads import single_threaded_blas
-from orthospca.search.methods import STAGE_SOLVERS
-from orthospca.search.outcome import Outcome
-from orthospca.search.sequence import overall_status, run_stages
+from orthospca.search.sequence import Stages, run_stages
+from orthospca.search.stages import DeflatedStages, MatrixStages
 from orthospca.supports.enumeration import refuse_if_too_many
-from orthospca.wide_solve import WideSolve, is_wide, refuse_for_wide
-
-METHODS = ("branch-and-bound", "enumeration", "eigenvalue", "deflation")
+from orthospca.wide.stage import WideProblem, WideStages
 
 
 def solve(
@@ -59,14 +56,15 @@ def solve(
     n_components : int
         How many components to find.
     method : {"branch-and-bound", "enumeration", "eigenvalue", "deflation"}
-        ``"branch-and-bound"`` screens, searches given the strongest features, and goes on, where
-        that is not enough, with the strong bound from a convex relaxation; ``"enumeration"`` tests
+        ``"branch-and-bound"`` certifies sparsity after sparsity, each of which leaves few features
+        to the next, searches given the strongest features, and goes on, where that is not enough,
+        with the strong bound from a convex relaxation; ``"enumeration"`` tests
         every support (Algorithm 1); ``"eigenvalue"`` is branch and bound with the eigenvalue,
         Gershgorin, Frobenius and trace bounds (Algorithm 4); ``"deflation"`` is the baseline that
         solves adjusted covariances and does **not** give orthogonal components.
     eps, gap : float
-        A stage ends when ``upper - lower ≤ max(eps, gap·|lower|)``.  With both 0 it ends at
-        floating-point resolution.
+        A stage ends when ``upper - lower ≤ max(eps, gap·|lower|)``, exactly.  Where floating point
+        cannot reach that, as with both 0, its status is ``PRECISION``.
     threshold : float, "auto" or Blocks
         Entries of Q below it are ignored between blocks, into which the problem is split
         (Algorithms 2 and 3): faster, but the components may then fall short of the best ones by
@@ -103,126 +101,110 @@ def solve(
     >>> result.status.name
     'OPTIMAL'
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
-    wide = is_wide(Q)
-    if wide:
-        refuse_for_wide(Q, method, threshold)
-    else:
-        problem = Problem.validate(Q, sparsity, n_components)
-    tolerance = Tolerance(validate_nonnegative("eps", eps), validate_nonnegative("gap", gap))
-    if not isinstance(threshold, Blocks) and threshold != "auto":
-        threshold = validate_threshold(threshold)
-    if method == "deflation" and threshold not in (0.0, "auto"):
-        given = "blocks" if isinstance(threshold, Blocks) else threshold
-        raise ValueError(f"threshold must be 0.0 with method 'deflation', got {given}")
-    if time_limit is not None:
-        time_limit = validate_nonnegative("time_limit", time_limit)
-    if node_limit is not None:
-        node_limit = validate_integer("node_limit", node_limit, 1)
-    if n_jobs is not None and validate_integer("n_jobs", n_jobs, -(10**6)) == 0:
-        raise ValueError("n_jobs must not be 0, got 0")
-    if callback is not None and not callable(callback):
-        raise ValueError(f"callback must be callable, got {callback!r}")
-    if random_state is not None:
-        validate_integer("random_state", random_state, 0)
-    watch = Watch(time_limit, node_limit, callback)
+    settings = Settings.validate(
+        method=method,
+        eps=eps,
+        gap=gap,
+        time_limit=time_limit,
+        node_limit=node_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        callback=callback,
+    )
+    return solve_as_set(Q, sparsity, n_components, settings, threshold, callback)
+
+
+def solve_as_set(
+    Q: Any,
+    sparsity: Any,
+    n_components: Any,
+    settings: Settings,
+    threshold: Any = 0.0,
+    callback: Callback | None = None,
+    learnt: WideProblem | None = None,
+    known: Sequence[Component] = (),
+) -> Result:
+    """As :func:`solve`, with its settings in one piece.
+
+    Parameters
+    ----------
+    Q, sparsity, n_components, threshold, callback
+        As in :func:`solve`.
+    settings : Settings
+    learnt : WideProblem, optional
+        May hold what earlier solves have learnt about the rows of Q, if it is given by data.
+    known : sequence of Component
+        The first components, if they are known already; they are not sought again.
+    """
+    wide = is_wide(Q, settings)
+    reader = DataProblem if wide else Problem
+    problem = reader.validate(Q, sparsity, n_components)
+    threshold = validate_threshold(threshold, problem.n_features, settings.method, not wide)
+    watch = settings.watch(callback)
     with watch.listening(), single_threaded_blas():
-        if wide:
-            wide_solve = WideSolve.of(Q, sparsity, n_components, method, tolerance, watch, n_jobs)
-            return wide_solve.run(threshold)
-        if method == "deflation":
-            return _solve_by_deflation(problem, tolerance, watch, n_jobs)
-        plan = plan_blocks(problem, threshold, tolerance)
-        if method == "enumeration":
-            for size in plan.sizes:
-                for limit in problem.sparsity:
-                    refuse_if_too_many(size, min(limit, size))
-        if plan.blocks is None:
-            result = _solve_stages(problem, method, tolerance, watch, n_jobs)
-            return replace(result, note=plan.note)
-        return _solve_by_blocks(problem, plan, method, tolerance, watch, n_jobs)
-
-
-def _solve_by_blocks(
-    problem: Problem,
-    plan: Plan,
-    method: str,
-    tolerance: Tolerance,
-    watch: Watch,
-    n_jobs: int | None,
-) -> Result:
-    assert plan.blocks is not None
-    partitioned = PartitionedMatrix(problem, plan.blocks)
-    pool = Pool(partitioned, method, tolerance, plan.tolerance, watch, n_jobs)
-    merged = pool.run()
-    result = _result(problem, method, merged.components, merged.exhausted, watch)
-    return replace(result, guarantee=merged.guarantee, note=plan.note)
-
-
-def _solve_stages(
-    problem: Problem, method: str, tolerance: Tolerance, watch: Watch, n_jobs: int | None
-) -> Result:
-    solver = STAGE_SOLVERS[method]
-
-    def solve_stage(limit: int, previous: Array) -> Outcome:
-        return solver(Subproblem(problem.covariance, limit, previous), tolerance, watch, n_jobs)
-
-    found, exhausted = run_stages(problem.n_features, problem.sparsity, solve_stage, watch)
-    return _result(problem, method, found, exhausted, watch)
-
-
-def _solve_by_deflation(
-    problem: Problem, tolerance: Tolerance, watch: Watch, n_jobs: int | None
-) -> Result:
-    """Berk and Bertsimas: each component is the first one of the adjusted covariance."""
-    found: list[Component] = []
-    adjusted = problem.covariance
-    nothing_before = np.zeros((problem.n_features, 0))
-    for k, sparsity in enumerate(problem.sparsity):
-        watch.begin_stage(k, problem.n_components - k)
-        subproblem = Subproblem(adjusted, sparsity, nothing_before)
-        outcome = STAGE_SOLVERS["branch-and-bound"](subproblem, tolerance, watch, n_jobs)
-        if outcome.best is None:
-            break
-        x = outcome.best.vector
-        found.append(
-            Component(
-                vector=x,
-                variance=float(x @ problem.covariance @ x),
-                upper_bound=outcome.upper,
-                status=outcome.status,
-                nodes=outcome.nodes,
-                runtime=watch.stage_elapsed,
-                deflated_variance=outcome.best.value,
-            )
-        )
-        if watch.interrupted:
-            break
-        adjusted = _deflate(adjusted, x)
-    return _result(problem, "deflation", found, False, watch)
-
-
-def _deflate(matrix: Array, x: Array) -> Array:
-    """Return ``(I - xxᵀ) matrix (I - xxᵀ)``."""
-    image = matrix @ x
-    deflated = matrix - np.outer(x, image) - np.outer(image, x) + float(x @ image) * np.outer(x, x)
-    return 0.5 * (deflated + deflated.T)
-
-
-def _result(
-    problem: Problem, method: str, found: list[Component], exhausted: bool, watch: Watch
-) -> Result:
+        if isinstance(problem, DataProblem):
+            stages = _stages_of_data(problem, threshold, settings, watch, learnt)
+        else:
+            stages = _stages_of_matrix(problem, threshold, settings, watch)
+        found = run_stages(stages, problem.sparsity, settings.tolerance, watch, known)
     return Result(
-        stages=tuple(found),
+        stages=found.components,
         n_features=problem.n_features,
         sparsity=problem.sparsity,
-        status=overall_status(found, problem.n_components, exhausted, watch),
-        exhausted=exhausted,
-        method=method,
-        guarantee=math.nan if not found else max(c.upper_bound - c.variance for c in found),
-        runtime=watch.elapsed,
-        history=tuple(watch.history),
+        status=found.status,
+        exhausted=found.exhausted,
+        method=str(settings.method),
+        guarantee=found.guarantee,
+        runtime=watch.clock.elapsed,
+        history=tuple(watch.journal.history),
         feature_names=problem.feature_names,
-        total_variance=float(problem.covariance.trace()),
+        total_variance=problem.total_variance,
+        note=stages.note,
+        path=found.path,
     )
+
+
+def is_wide(Q: Any, settings: Settings) -> bool:
+    """Whether ``Q`` is given by data and too large to be formed."""
+    return isinstance(Q, DataCovariance) and Q.n_features > settings.tuning.wide.formed
+
+
+def _stages_of_matrix(
+    problem: Problem, threshold: float | str | Blocks, settings: Settings, watch: Watch
+) -> Stages:
+    """Choose the way through a problem given by its matrix."""
+    Q = problem.covariance
+    if settings.method is Method.DEFLATION:
+        return DeflatedStages(Q, settings, watch)
+    plan = plan_blocks(problem, threshold, settings)
+    if settings.method is Method.ENUMERATION:
+        sizes = [problem.n_features] if plan.blocks is None else set(plan.blocks.sizes.tolist())
+        for size in sizes:
+            for limit in problem.sparsity:
+                refuse_if_too_many(size, min(limit, size))
+    if plan.blocks is None:
+        return MatrixStages(Q, settings, watch, plan.note)
+    partitioned = PartitionedMatrix(Q, plan.blocks, settings)
+    return BlockStages(partitioned, settings, plan.tolerance, watch, plan.note)
+
+
+def _stages_of_data(
+    problem: DataProblem,
+    threshold: float | str | Blocks,
+    settings: Settings,
+    watch: Watch,
+    learnt: WideProblem | None,
+) -> Stages:
+    """Choose the way through a problem whose matrix is not formed."""
+    if settings.method not in (Method.BRANCH_AND_BOUND, Method.EIGENVALUE):
+        raise InputError(
+            f"method must be 'branch-and-bound' or 'eigenvalue' for data with "
+            f"{problem.n_features} features, more than {settings.tuning.wide.formed}, "
+            f"got {str(settings.method)!r}"
+        )
+    wide = learnt or WideProblem(problem.covariance, max(problem.sparsity), settings)
+    plan = plan_blocks_of_data(problem.covariance, threshold, settings.tolerance)
+    if plan.blocks is None:
+        return WideStages(wide, settings, watch, plan.note)
+    partitioned = PartitionedData(wide, plan.blocks)
+    return BlockStages(partitioned, settings, plan.tolerance, watch, plan.note)

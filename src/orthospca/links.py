@@ -24,8 +24,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
-
 from orthospca._typing import Array
 from orthospca.data.covariance import DataCovariance
 from orthospca.model.result import Component, Result, Status
@@ -46,6 +44,7 @@ def taken_over(larger: Result | None, sparsity: int) -> Result | None:
         sparsity=(sparsity,) * len(larger.sparsity),
         runtime=0.0,
         history=(),
+        path=larger.path[:sparsity],
     )
 
 
@@ -61,15 +60,12 @@ class Links:
 
     def __init__(self, tolerance: Tolerance, covariance: Array | DataCovariance) -> None:
         if isinstance(covariance, DataCovariance):
-            # Positive semidefinite, so the largest entry is on the diagonal; the smallest variance
-            # is rounded downwards, which leaves the averaging bound true.
-            scale = float(covariance.diagonal.max())
+            # The smallest variance is rounded downwards, which leaves the averaging bound true.
             radius = covariance.relative_radius
             self._smallest = float(covariance.diagonal.min()) * (1 - radius)
         else:
-            scale = float(np.abs(covariance).max())
             self._smallest = float(covariance.diagonal().min())
-        self._tolerance = replace(tolerance, scale=scale or 1.0)
+        self._tolerance = tolerance
 
     def met(self, lower: float, upper: float) -> bool:
         """Whether there are a vector and a bound, and the gap is within the tolerance."""

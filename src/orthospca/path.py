@@ -13,20 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from orthospca._errors import InputError
+from orthospca._methods import Method
 from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
-from orthospca.facade import solve
+from orthospca.facade import is_wide, solve_as_set
 from orthospca.links import FINISHED, Links, taken_over
-from orthospca.model.result import Progress, Result, Status, format_gap
-from orthospca.model.tolerance import Tolerance
+from orthospca.model.result import Component, Progress, Result, Status, format_gap
+from orthospca.model.settings import Settings
 from orthospca.model.validation import (
     names_of,
     validate_covariance,
     validate_integer,
-    validate_nonnegative,
 )
-from orthospca.wide_solve import is_wide
+from orthospca.wide.stage import WideProblem
 
 #: Receives the sparsity being solved and where its search stands; a true answer stops the path.
 PathCallback = Callable[[int, Progress], "bool | None"]
@@ -128,12 +129,14 @@ def sparsity_path(
 ) -> SparsityPath:
     """Solve the problem for several sparsities, from the largest to the smallest.
 
-    What is proved for one sparsity is used for the others.  A result whose components are sparse
-    enough is taken over for a smaller sparsity without a search.  The bound of the first component
-    is tightened by those of all other sparsities; with one component, a search ends as soon as its
-    incumbent meets the bound known from a larger sparsity, and a component that does better than
-    the one found for a larger sparsity replaces it.  So ``variances[:, 0]`` with one component, and
-    ``upper_bounds[:, 0]`` always, do not decrease with the sparsity.
+    The first components of all sparsities are certified on the way to the largest one, and not
+    sought again.  What else is proved for one sparsity is used for the others.  A result whose
+    components are sparse enough is taken over for a smaller sparsity without a search.  The bound
+    of the first component is tightened by those of all other sparsities; with one component, a
+    search ends as soon as its incumbent meets the bound known from a larger sparsity, and a
+    component that does better than the one found for a larger sparsity replaces it.  So
+    ``variances[:, 0]`` with one component, and ``upper_bounds[:, 0]`` always, do not decrease with
+    the sparsity.
 
     Parameters
     ----------
@@ -169,20 +172,42 @@ def sparsity_path(
     >>> path.status.name
     'OPTIMAL'
     """
+    settings = Settings.validate(
+        method=method,
+        eps=eps,
+        gap=gap,
+        time_limit=time_limit,
+        node_limit=node_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        callback=callback,
+    )
+    return path_as_set(Q, sparsities, n_components, settings, threshold, callback)
+
+
+def path_as_set(
+    Q: Any,
+    sparsities: Iterable[int],
+    n_components: Any,
+    settings: Settings,
+    threshold: Any = 0.0,
+    callback: PathCallback | None = None,
+) -> SparsityPath:
+    """As :func:`sparsity_path`, with its settings in one piece."""
     started = time.perf_counter()
-    covariance, names = _covariance_of(Q)
+    if settings.method is Method.DEFLATION:
+        raise InputError("method must not be 'deflation': its bounds do not speak of Q")
+    covariance, names = _covariance_of(Q, settings)
     n = covariance.shape[0]
     asked = _validate_sparsities(sparsities, n)
-    if method == "deflation":
-        raise ValueError("method must not be 'deflation': its bounds do not speak of Q")
-    if time_limit is not None:
-        time_limit = validate_nonnegative("time_limit", time_limit)
-    if callback is not None and not callable(callback):
-        raise ValueError(f"callback must be callable, got {callback!r}")
-    tolerance = Tolerance(validate_nonnegative("eps", eps), validate_nonnegative("gap", gap))
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
-    links = Links(tolerance, covariance)
+    links = Links(settings.tolerance, covariance)
+    learnt = None
+    if isinstance(covariance, DataCovariance):
+        learnt = WideProblem(covariance, asked[-1], settings)
     found: dict[int, Result] = {}
+    # First components that were certified on the way to a larger sparsity.
+    rungs: dict[int, Component] = {}
     larger: Result | None = None
     stop = False
 
@@ -190,20 +215,13 @@ def sparsity_path(
         nonlocal stop
         known = math.inf if larger is None else larger.stages[0].upper_bound
         watcher = _Watcher(sparsity, callback, links, known if count == 1 else math.inf)
-        result = solve(
-            covariance,
-            sparsity,
-            count,
-            method=method,
-            eps=eps,
-            gap=gap,
-            threshold=threshold,
-            time_limit=seconds,
-            node_limit=node_limit,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            callback=watcher,
+        limited = replace(settings, time_limit=seconds)
+        point = rungs.get(sparsity)
+        start = () if point is None else (point,)
+        result = solve_as_set(
+            covariance, sparsity, count, limited, threshold, watcher, learnt, start
         )
+        rungs.update(_certified(result))
         stop = watcher.stopped or (result.status is Status.INTERRUPTED and not watcher.met)
         result = replace(result, feature_names=names)
         return links.with_upper(result, known) if result.stages else result
@@ -211,8 +229,8 @@ def sparsity_path(
     try:
         for position, sparsity in enumerate(reversed(asked)):
             left = None
-            if time_limit is not None:
-                remaining = max(0.0, started + time_limit - time.perf_counter())
+            if settings.time_limit is not None:
+                remaining = max(0.0, started + settings.time_limit - time.perf_counter())
                 left = remaining / (len(asked) - position)
             result = taken_over(larger, sparsity) or solve_one(sparsity, left)
             if result.stages:
@@ -224,6 +242,8 @@ def sparsity_path(
     reached = tuple(sorted(found))
     results = links.connect(reached, [found[p] for p in reached])
     open_statuses = [r.status for r in results if r.status not in FINISHED]
+    # A limit says more than what rounding leaves.
+    open_statuses.sort(key=lambda status: status is Status.PRECISION)
     status = Status.INTERRUPTED if stop else next(iter(open_statuses), Status.OPTIMAL)
     return SparsityPath(
         sparsities=reached,
@@ -234,6 +254,12 @@ def sparsity_path(
         status=status,
         runtime=time.perf_counter() - started,
     )
+
+
+def _certified(result: Result) -> dict[int, Component]:
+    """The first components for smaller sparsities that a solve has certified on its way."""
+    points = enumerate(result.path, start=1)
+    return {size: point for size, point in points if point.status is Status.OPTIMAL}
 
 
 def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
@@ -271,7 +297,7 @@ def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
             chosen.add(validate_integer("sparsities", numbers[0], 1, n, "the number of features"))
             continue
         if len(numbers) not in (2, 3) or numbers[2:] == [None]:
-            raise ValueError(
+            raise InputError(
                 "sparsities must be numbers or ranges such as 1:20 or 2:10:2, separated by commas, "
                 f"got {text!r}"
             )
@@ -279,7 +305,7 @@ def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
         last = n if numbers[1] is None else min(numbers[1], n)
         step = numbers[2] if len(numbers) == 3 and numbers[2] is not None else 1
         if first < 1 or step < 1 or last < first:
-            raise ValueError(
+            raise InputError(
                 f"sparsities must be ranges within 1 and {n} (the number of features), from small "
                 f"to large, got {part.strip()!r}"
             )
@@ -287,11 +313,13 @@ def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
     return tuple(sorted(chosen))
 
 
-def _covariance_of(Q: Any) -> tuple[Array | DataCovariance, tuple[str, ...] | None]:
+def _covariance_of(
+    Q: Any, settings: Settings
+) -> tuple[Array | DataCovariance, tuple[str, ...] | None]:
     """Return the matrix, formed once for the whole path unless it is too large, and its names."""
     if not isinstance(Q, DataCovariance):
         return validate_covariance(Q), names_of(Q)
-    if is_wide(Q):
+    if is_wide(Q, settings):
         return Q, Q.feature_names
     return validate_covariance(Q.submatrix(np.arange(Q.n_features))), Q.feature_names
 
@@ -323,13 +351,13 @@ class _Watcher:
 
 def _validate_sparsities(sparsities: Any, n: int) -> tuple[int, ...]:
     if isinstance(sparsities, str) or not isinstance(sparsities, Iterable):
-        raise ValueError(f"sparsities must be a sequence of integers, got {sparsities!r}")
+        raise InputError(f"sparsities must be a sequence of integers, got {sparsities!r}")
     limits = {
         validate_integer(f"sparsities[{i}]", p, 1, n, "the number of features")
         for i, p in enumerate(sparsities)
     }
     if not limits:
-        raise ValueError("sparsities must have at least one entry, got none")
+        raise InputError("sparsities must have at least one entry, got none")
     return tuple(sorted(limits))
 
 

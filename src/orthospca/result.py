@@ -1,5 +1,5 @@
 """Public name of :mod:`orthospca.model.result`."""
 
-from orthospca.model.result import Component, Progress, Result, Status
+from orthospca.model.result import Component, Progress, Result, Status, format_gap
 
-__all__ = ["Component", "Progress", "Result", "Status"]
+__all__ = ["Component", "Progress", "Result", "Status", "format_gap"]

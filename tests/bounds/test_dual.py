@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations
 
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 from helpers import strategies
-from helpers.brute_force import candidates, sequence, support_above
+from helpers.brute_force import _is_rational_psd, sequence, support_above
+from helpers.cases import Supports, largest_entry, supports_of
 from orthospca.bounds.relaxation.proof import Fixing, Proof, eigenpart, fix_by_costs, make_proof
 from orthospca.bounds.relaxation.solver import Multipliers, solve_relaxation
 from orthospca.model.stage import Subproblem
@@ -20,8 +22,6 @@ from orthospca.numerics.sums import best_sums, row_sums, sums_without
 PROBLEMS, TRIALS = 220, 50
 #: How many more problems the slow tests take.
 AT_LENGTH = 2000
-#: Rounding of the brute force, relative to the largest entry.
-ROUNDING = 1e-13
 
 KINDS = strategies.KINDS
 
@@ -41,6 +41,7 @@ class Node:
         forced = int(rng.choice([0, 0, rng.integers(0, p + 1)]))
         self.included = np.sort(rng.permutation(self.allowed)[:forced])
         self.inside = np.isin(self.allowed, self.included)
+        self.scale = largest_entry(self.matrix)
         self.values = self.values_within(self.allowed)
         self.optimum = max(self.values.values(), default=-math.inf)
 
@@ -56,33 +57,33 @@ class Node:
         vector[self.rng.integers(n)] = 1.0
         return vector[None] / np.linalg.norm(vector)
 
+    def _on(self, allowed: np.ndarray) -> Supports:
+        """The problem on some indices, by their places."""
+        size = min(self.problem.sparsity, len(allowed))
+        block = np.ascontiguousarray(self.matrix[np.ix_(allowed, allowed)])
+        return supports_of(block, np.ascontiguousarray(self.previous[:, allowed]), size)
+
     def values_within(self, allowed: np.ndarray) -> dict[tuple[int, ...], float]:
         """The best value of each support between the included and the allowed indices."""
-        size = min(self.problem.sparsity, len(allowed))
-        block = self.matrix[np.ix_(allowed, allowed)]
-        found = {}
-        for best, _ in candidates(block, self.previous[:, allowed], size):
-            support = tuple(int(i) for i in allowed[list(best.support)])
-            if set(self.included) <= set(support):
-                found[support] = best.value
-        return found
+        found = {
+            tuple(int(i) for i in allowed[list(T)]): value
+            for T, value in self._on(allowed).values.items()
+        }
+        return {T: value for T, value in found.items() if set(self.included) <= set(T)}
 
-    def is_bound(self, upper: float, optimum: float, allowed: np.ndarray) -> bool:
-        """Whether `upper` is an upper bound; decided in rational arithmetic where it is close."""
-        scale = self.problem.scale
-        if upper < optimum - ROUNDING * scale:
-            return False
-        if upper > optimum + 1e-9 * scale or len(self.included) or len(allowed) > 5:
-            return True
-        block = self.matrix[np.ix_(allowed, allowed)]
-        size = min(self.problem.sparsity, len(allowed))
-        return support_above(block, self.previous[:, allowed], size, upper) is None
+    def is_bound(
+        self, upper: float, allowed: np.ndarray, among: Iterable[tuple[int, ...]] | None = None
+    ) -> bool:
+        """Whether no support (or none of some) has more than `upper`, without rounding."""
+        supports = self.values_within(allowed) if among is None else among
+        places = [tuple(np.searchsorted(allowed, T).tolist()) for T in supports]
+        return self._on(allowed).above(upper, places) is None
 
 
 def random_W(node: Node, n: int) -> np.ndarray:
     """Zero, of low or full rank, near singular, the covariance, or slightly indefinite."""
     rng, Q = node.rng, node.matrix[np.ix_(node.allowed, node.allowed)]
-    scale = node.problem.scale * 10.0 ** rng.uniform(-9, 3)
+    scale = node.scale * 10.0 ** rng.uniform(-9, 3)
     factor = rng.standard_normal((n, int(rng.integers(1, n + 1))))
     square = factor @ factor.T * scale
     square = (square + square.T) / 2
@@ -105,14 +106,14 @@ def random_A(node: Node, n: int) -> np.ndarray:
     rng = node.rng
     if rng.random() < 0.3:
         return np.zeros((n, n))
-    A = rng.standard_normal((n, n)) * node.problem.scale * 10.0 ** rng.uniform(-9, 3)
+    A = rng.standard_normal((n, n)) * node.scale * 10.0 ** rng.uniform(-9, 3)
     return A * (rng.random((n, n)) < rng.choice([0.2, 1.0]))
 
 
 def random_multipliers(node: Node) -> Multipliers:
     """Mostly bad multipliers: N far outside its limits, s tiny or huge."""
     rng, n = node.rng, len(node.allowed)
-    scale = node.problem.scale
+    scale = node.scale
     Q = node.matrix[np.ix_(node.allowed, node.allowed)]
     W, A = random_W(node, n), random_A(node, n)
     s = scale * 10.0 ** rng.uniform(*rng.choice([[-15, -9], [-3, 0], [-12, 12]]), size=n)
@@ -130,7 +131,7 @@ def good_multipliers(node: Node) -> Multipliers:
     relaxation = solve_relaxation(
         Q,
         min(node.problem.sparsity, len(Q)),
-        scale=max(abs(node.optimum), 1e-3 * node.problem.scale),
+        scale=max(abs(node.optimum), 1e-3 * node.scale),
         included=np.flatnonzero(node.inside),
         max_iterations=int(node.rng.integers(0, 40)),
     )
@@ -147,10 +148,8 @@ def check_fixing(node: Node, fixing: Fixing, cutoff: float) -> None:
     """What is fixed removes no support above the cutoff, and its bound covers the removed."""
     out = set(node.allowed[fixing.out])
     into = set(node.allowed[fixing.into])
-    removed = [v for T, v in node.values.items() if out & set(T) or not into <= set(T)]
-    slack = ROUNDING * node.problem.scale
-    assert max(removed, default=-math.inf) <= cutoff + slack
-    assert max(removed, default=-math.inf) <= fixing.removed_upper + slack
+    removed = [T for T in node.values if out & set(T) or not into <= set(T)]
+    assert node.is_bound(fixing.removed_upper, node.allowed, removed)
     assert fixing.removed_upper <= cutoff
     assert not (fixing.out & node.inside).any()
     assert not (fixing.into & node.inside).any()
@@ -166,7 +165,7 @@ def bound_of(node: Node, proof: Proof, cutoff: float) -> Fixing:
 
 def random_cutoff(node: Node, upper: float) -> float:
     """Near the optimum, or a little below the bound, where fixing is delicate."""
-    rng, scale = node.rng, node.problem.scale
+    rng, scale = node.rng, node.scale
     optimum = node.optimum if node.values else 0.0
     if rng.random() < 0.5 and math.isfinite(upper):
         return upper - abs(upper) * 10.0 ** rng.uniform(-12, 0)
@@ -186,7 +185,7 @@ def check_multipliers(seeds: range) -> None:
                 continue
             used += 1
             upper = bound_of(node, proof, -math.inf).upper
-            assert node.is_bound(upper, node.optimum, node.allowed), (seed, trial)
+            assert node.is_bound(upper, node.allowed), (seed, trial)
             cutoff = random_cutoff(node, upper)
             check_fixing(node, bound_of(node, proof, cutoff), cutoff)
     # W may be too far from positive semidefinite, but not in most cases.
@@ -220,9 +219,8 @@ def test_restricted_proof_stays_valid(part: int) -> None:
                 continue
             restricted = proof.restrict(kept)
             np.testing.assert_array_equal(restricted.indices, kept)
-            optimum = max(node.values_within(kept).values(), default=-math.inf)
             upper = bound_of(node, restricted, -math.inf).upper
-            assert node.is_bound(upper, optimum, kept), seed
+            assert node.is_bound(upper, kept), seed
 
 
 def exact_product(left: np.ndarray, matrix: np.ndarray) -> Fraction:
@@ -273,10 +271,10 @@ def test_eigenpart_covers_the_complement() -> None:
         _, singular, right = np.linalg.svd(rows, full_matrices=True)
         basis = right[np.count_nonzero(singular > 1e-10) :].T
         size = float(np.abs(proof.matrix).sum(axis=1).max()) + 1e15 * proof.radius
-        size += node.problem.scale
+        size += node.scale
+        assert support_above(proof.matrix, rows, len(rows.T), part.upper) is None
         if basis.shape[1]:
             largest = float(np.linalg.eigvalsh(basis.T @ proof.matrix @ basis)[-1])
-            assert part.upper >= largest - 1e-13 * size
             well_posed = len(singular) == 0 or singular[singular > 1e-10].min(initial=1) > 0.01
             if well_posed:
                 assert part.upper <= largest + 1e-10 * size
@@ -346,21 +344,7 @@ def test_cover_lies_below_W(n: int) -> None:
         rest = [[Fraction(float(W[i, j])) - w[i] * w[j] for j in range(n)] for i in range(n)]
         for i in range(n):
             rest[i][i] = Fraction(float(proof.costs[i])) - w[i] * w[i]
-        assert is_semidefinite(rest)
-
-
-def is_semidefinite(matrix: list[list[Fraction]]) -> bool:
-    """Whether a symmetric rational matrix has no negative eigenvalue, by elimination."""
-    matrix = [list(row) for row in matrix]
-    for k in range(len(matrix)):
-        pivot = matrix[k][k]
-        if pivot < 0 or (pivot == 0 and any(matrix[k][k:])):
-            return False
-        for i in range(k + 1, len(matrix)):
-            if pivot and matrix[i][k]:
-                factor = matrix[i][k] / pivot
-                matrix[i] = [a - factor * b for a, b in zip(matrix[i], matrix[k], strict=True)]
-    return True
+        assert _is_rational_psd(rest)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -419,19 +403,20 @@ def test_extreme_s_is_safe(exponent: int) -> None:
 
 def brute_sums(
     costs: np.ndarray, inside: np.ndarray, size: int
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """The largest sum over supports, over those with each index, over those without each."""
+) -> tuple[Fraction | float, np.ndarray, np.ndarray]:
+    """The exact largest sums: over all supports, over those with each index, those without it."""
     n = len(costs)
     size = min(size, n)
+    exact = [Fraction(c) if math.isfinite(c) else c for c in costs.tolist()]
     sums = {
-        T: float(costs[list(T)].sum())
+        T: sum((exact[i] for i in T), Fraction(0))
         for T in combinations(range(n), size)
         if set(np.flatnonzero(inside)) <= set(T)
     }
     total = max(sums.values())
     with_each = [max((v for T, v in sums.items() if i in T), default=-math.inf) for i in range(n)]
     without = [max((v for T, v in sums.items() if i not in T), default=-math.inf) for i in range(n)]
-    return total, np.array(with_each), np.array(without)
+    return total, np.array(with_each, dtype=object), np.array(without, dtype=object)
 
 
 def test_sums_of_costs() -> None:
@@ -451,7 +436,7 @@ def test_sums_of_costs() -> None:
         # An upper bound everywhere, and exact where a support without the index exists.
         free = ~inside
         assert (without[free] >= right_without[free]).all()
-        exists = free & np.isfinite(right_without)
+        exists = free & (right_without > -math.inf)
         np.testing.assert_array_equal(without[exists], right_without[exists])
 
 
@@ -491,9 +476,10 @@ def test_sums_of_costs_of_very_different_sizes() -> None:
         cutoff = eigenvalue + float(rng.choice(costs)) * float(rng.choice([0.5, 1.0, 1.5, 3.0]))
         total, with_each, without = brute_sums(costs, inside, size)
         fixing = fix_by_costs(eigenvalue, costs, inside, size, cutoff)
-        assert fixing.upper >= eigenvalue + total
-        assert (with_each[fixing.out] <= cutoff - eigenvalue).all()
-        assert (without[fixing.into] <= cutoff - eigenvalue).all()
+        value = Fraction(eigenvalue)
+        assert Fraction(fixing.upper) >= value + total
+        gone = [*with_each[fixing.out], *without[fixing.into]]
+        assert all(value + most <= fixing.removed_upper <= cutoff for most in gone)
 
 
 @pytest.mark.parametrize("infinite", [1, 2, 3, 5])

@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers import strategies
-from helpers.brute_force import candidates
-from orthospca.bounds.relaxation import node as strong
+from helpers.brute_force import support_above
+from helpers.cases import KINDS, Supports, check_status, supports_of
 from orthospca.bounds.relaxation import pricing
 from orthospca.bounds.relaxation.node import StrongBound
 from orthospca.bounds.relaxation.pricing import Lump, make_lump, pattern_of
@@ -20,13 +19,10 @@ from orthospca.model.limits import Watch
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
-from orthospca.search.tree import BranchAndBound
+from orthospca.model.tuning import RelaxationTuning
+from orthospca.search.knowledge import Knowledge
+from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import best_on_support
-
-#: Rounding of the brute force, relative to the largest entry.
-ROUNDING = 1e-13
-
-KINDS = tuple(getattr(strategies, kind.replace("-", "_")) for kind in strategies.KINDS)
 
 
 class Split:
@@ -42,13 +38,12 @@ class Split:
         self.included = np.sort(rng.permutation(active)[: int(rng.choice([0, 0, 1]))][:p])
         previous = self._previous(n)
         self.problem = Subproblem(self.matrix, p, np.ascontiguousarray(previous.T))
+        self.supports = supports_of(self.matrix, previous, p)
+        self.scale = self.supports.scale
         self.values = {
-            best.support: best.value
-            for best, _ in candidates(self.matrix, previous, p)
-            if set(self.included) <= set(best.support)
+            T: value for T, value in self.supports.values.items() if set(self.included) <= set(T)
         }
         self.optimum = max(self.values.values(), default=-math.inf)
-        self.slack = ROUNDING * self.problem.scale
 
     def _previous(self, n: int) -> np.ndarray:
         """Up to two components, supported in the active set as the pricing requires."""
@@ -63,7 +58,7 @@ class Split:
         """Random, the covariance itself, or those of the relaxation of the active set."""
         rng, n = self.rng, len(self.active)
         Q = self.matrix[np.ix_(self.active, self.active)]
-        scale = self.problem.scale
+        scale = self.scale
         choice = rng.integers(3)
         if choice == 0:
             return solve_relaxation(
@@ -91,7 +86,7 @@ class Split:
 
     def lump_of(self, proof: Proof, eigenvalue: float) -> Lump:
         """The lump with the roots chosen, or with any roots: all of them are valid."""
-        size, scale = self.problem.sparsity, self.problem.scale
+        size, scale = self.problem.sparsity, self.scale
         if self.rng.random() < 0.5:
             last_price = float(self.rng.choice([0.0, *proof.costs]))
             return make_lump(self.matrix, self.lump, proof, eigenvalue, last_price, size)
@@ -120,7 +115,7 @@ def test_bound_of_the_whole_node(part: int) -> None:
                 continue
             # Any number above the eigenvalue is one, and a larger one makes smaller prices.
             eigenvalue = eigenpart(split.problem, proof).upper
-            eigenvalue += float(split.rng.choice([0.0, 0.1, 1.0, 10.0])) * split.problem.scale
+            eigenvalue += float(split.rng.choice([0.0, 0.1, 1.0, 10.0])) * split.scale
             lump = split.lump_of(proof, eigenvalue)
             prices = lump.prices(split.matrix, proof, eigenvalue)
             assert (prices > 0).all()
@@ -129,15 +124,15 @@ def test_bound_of_the_whole_node(part: int) -> None:
             finite += 1
             costs, size = split.costs(proof, prices), split.problem.sparsity
             upper = fix_by_costs(eigenvalue, costs, inside, size, -math.inf).upper
-            assert upper >= split.optimum - split.slack, seed
+            assert split.supports.above(upper, split.values) is None, seed
             if not math.isfinite(split.optimum):
                 continue
             cutoff = split.optimum + float(split.rng.uniform(-1, 1)) * (upper - split.optimum)
             fixing = fix_by_costs(eigenvalue, costs, inside, size, cutoff)
             out, into = np.flatnonzero(fixing.out), np.flatnonzero(fixing.into)
-            removed = [v for T, v in split.values.items() if {*out} & {*T} or not {*into} <= {*T}]
-            most = max(removed, default=-math.inf)
-            assert most <= min(cutoff, fixing.removed_upper) + split.slack
+            removed = [T for T in split.values if {*out} & {*T} or not {*into} <= {*T}]
+            assert split.supports.above(fixing.removed_upper, removed) is None
+            assert fixing.removed_upper <= cutoff
     assert finite > 50
 
 
@@ -150,7 +145,7 @@ def test_children_inherit_the_lump(part: int) -> None:
         proof = split.proof()
         if proof is None:
             continue
-        eigenvalue = eigenpart(split.problem, proof).upper + split.problem.scale
+        eigenvalue = eigenpart(split.problem, proof).upper + split.scale
         lump = split.lump_of(proof, eigenvalue)
         kept_active = split.active[
             np.isin(split.active, split.included) | (split.rng.random(len(split.active)) < 0.7)
@@ -160,7 +155,7 @@ def test_children_inherit_the_lump(part: int) -> None:
             continue
         child = proof.restrict(kept_active)
         eigenvalue = eigenpart(split.problem, child).upper
-        eigenvalue += float(split.rng.choice([0.0, 1.0])) * split.problem.scale
+        eigenvalue += float(split.rng.choice([0.0, 1.0])) * split.scale
         prices = lump.restrict(kept_lump).prices(split.matrix, child, eigenvalue)
         if not np.isfinite(prices).all():
             continue
@@ -172,8 +167,8 @@ def test_children_inherit_the_lump(part: int) -> None:
         inside = np.isin(kept, split.included)
         size = split.problem.sparsity
         upper = fix_by_costs(eigenvalue, costs, inside, size, -math.inf).upper
-        best = max((v for T, v in split.values.items() if {*T} <= {*kept}), default=-math.inf)
-        assert upper >= best - split.slack, seed
+        left = [T for T in split.values if {*T} <= {*kept}]
+        assert split.supports.above(upper, left) is None, seed
     assert finite > 5
 
 
@@ -292,18 +287,28 @@ def test_tiles_do_not_change_the_prices(monkeypatch: pytest.MonkeyPatch) -> None
     np.testing.assert_allclose(found[2], found[0], rtol=1e-12)
 
 
-#: Values of LARGEST_ACTIVE, FIRST_ACTIVE, GROWTH and GROWTH_ROUNDS that force pricing for n ≤ 9.
-SMALL_SETS = ((2, 1, 1, 1), (2, 2, 1, 8), (3, 2, 1, 2), (4, 3, 2, 1), (3, 3, 2, 4), (5, 2, 1, 1))
+#: Active sets so small, and growing so little, that variables are priced out for n ≤ 9.
+SMALL_SETS = tuple(
+    RelaxationTuning(
+        largest_active=largest,
+        first_active=first,
+        growth=growth,
+        growth_rounds=rounds,
+        max_iterations=20,
+    )
+    for largest, first, growth, rounds in (
+        (2, 1, 1, 1),
+        (2, 2, 1, 8),
+        (3, 2, 1, 2),
+        (4, 3, 2, 1),
+        (3, 3, 2, 4),
+        (5, 2, 1, 1),
+    )
+)
 
 
-def force_pricing(monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int, int, int]) -> None:
-    names = ("LARGEST_ACTIVE", "FIRST_ACTIVE", "GROWTH", "GROWTH_ROUNDS")
-    for name, value in zip(names, sizes, strict=True):
-        monkeypatch.setattr(strong, name, value)
-
-
-def random_problem(seed: int) -> tuple[Subproblem, dict[tuple[int, ...], float]]:
-    """A problem with up to two earlier components, and the values of all its supports."""
+def random_problem(seed: int) -> tuple[Subproblem, Supports]:
+    """A problem with up to two earlier components, and all its supports."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 10))
     p = int(rng.integers(1, n + 1))
@@ -314,45 +319,39 @@ def random_problem(seed: int) -> tuple[Subproblem, dict[tuple[int, ...], float]]
         row[part[:3]] = rng.standard_normal(len(part[:3]))
         row /= np.linalg.norm(row)
     problem = Subproblem(matrix, p, np.ascontiguousarray(previous.T))
-    values = {best.support: best.value for best, _ in candidates(matrix, previous, p)}
-    return problem, values
+    return problem, supports_of(matrix, previous, p)
 
 
-def check_searches(seeds: range) -> None:
+def check_searches(seeds: range, tuning: RelaxationTuning) -> None:
     """Searches in which most variables are priced out, down to single supports."""
     for seed in seeds:
-        problem, values = random_problem(seed)
-        if not values:
+        problem, supports = random_problem(seed)
+        if not supports.values:
             continue
-        optimum, scale = max(values.values()), problem.scale
-        bound = StrongBound(problem, max(abs(optimum), 1e-3 * scale), max_iterations=20)
-        watch = Watch(node_limit=5000)
-        search = BranchAndBound(problem, bound, Tolerance(1e-9 * scale, 0.0), watch)
-        outcome = search.run([Node(np.arange(0), np.arange(problem.n_features))])
+        optimum, scale = max(supports.values.values()), supports.scale
+        bound = StrongBound(problem, max(abs(optimum), 1e-3 * scale), tuning=tuning)
+        known = Knowledge(problem, Tolerance(1e-9 * scale, 0.0), Watch(node_limit=5000))
+        outcome = TreeSearch(known, bound).run([Node(np.arange(0), np.arange(problem.n_features))])
         assert outcome.best is not None
         assert np.count_nonzero(outcome.best.vector) <= problem.sparsity, seed
-        assert outcome.best.value == pytest.approx(optimum, abs=2e-9 * scale), seed
-        assert outcome.upper >= optimum - ROUNDING * scale, seed
+        # The vector is orthogonal to the components up to rounding only.
+        assert outcome.best.value <= optimum + 1e-13 * scale, seed
+        assert supports.above(outcome.upper) is None, seed
         assert outcome.status.name == "OPTIMAL", seed
+        check_status(outcome, scale, 1e-9 * scale)
 
 
-@pytest.mark.parametrize("sizes", SMALL_SETS)
-def test_search_with_priced_variables_finds_the_optimum(
-    sizes: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("tuning", SMALL_SETS)
+def test_search_with_priced_variables_finds_the_optimum(tuning: RelaxationTuning) -> None:
     """Tests whole searches with active sets so small that nearly everything is priced."""
-    force_pricing(monkeypatch, sizes)
-    check_searches(range(25))
+    check_searches(range(25), tuning)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sizes", SMALL_SETS)
-def test_search_with_priced_variables_at_length(
-    sizes: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("tuning", SMALL_SETS)
+def test_search_with_priced_variables_at_length(tuning: RelaxationTuning) -> None:
     """Tests hundreds of such searches: active sets that run empty, or leave nothing feasible."""
-    force_pricing(monkeypatch, sizes)
-    check_searches(range(25, 350))
+    check_searches(range(25, 350), tuning)
 
 
 def pair_values(matrix: np.ndarray, previous: np.ndarray | None) -> np.ndarray:
@@ -372,32 +371,48 @@ def pair_values(matrix: np.ndarray, previous: np.ndarray | None) -> np.ndarray:
     return values
 
 
-def large_problem(seed: int, *, constrained: bool) -> tuple[Subproblem, float]:
-    """200 or more variables, two in a support, so that the optimum is known in closed form."""
-    rng = np.random.default_rng(seed)
-    n = 200 + 20 * (seed % 4)
-    rows = rng.standard_normal((60, n)) + 0.7 * rng.standard_normal((60, 1)) * (seed % 2)
-    matrix = np.corrcoef(rows.T) * np.outer(*[1 + 0.2 * rng.random(n)] * 2)
-    matrix = (matrix + matrix.T) / 2
-    previous = np.zeros((n, int(constrained)))
-    if constrained:
-        previous[rng.permutation(n)[:4], 0] = 0.5
-    problem = Subproblem(matrix, 2, previous)
-    return problem, float(pair_values(matrix, previous[:, 0] if constrained else None).max())
+class Large:
+    """200 or more variables, two in a support, so that all values are known in closed form."""
+
+    def __init__(self, seed: int, *, constrained: bool) -> None:
+        rng = np.random.default_rng(seed)
+        n = 200 + 20 * (seed % 4)
+        rows = rng.standard_normal((60, n)) + 0.7 * rng.standard_normal((60, 1)) * (seed % 2)
+        matrix = np.corrcoef(rows.T) * np.outer(*[1 + 0.2 * rng.random(n)] * 2)
+        self.matrix = (matrix + matrix.T) / 2
+        self.previous = np.zeros((n, int(constrained)))
+        if constrained:
+            self.previous[rng.permutation(n)[:4], 0] = 0.5
+        self.problem = Subproblem(self.matrix, 2, self.previous)
+        before = self.previous[:, 0] if constrained else None
+        self.values = pair_values(self.matrix, before)
+        self.optimum = float(self.values.max())
+
+    def is_bound(self, upper: float) -> bool:
+        """Whether no pair has more; in rational arithmetic for the pairs that come close."""
+        close = np.argwhere(np.triu(self.values) > upper - 1e-9 * abs(self.optimum))
+        return all(
+            support_above(self.matrix[np.ix_(T, T)], self.previous[T].T, 2, upper) is None
+            for T in close
+            if T[0] < T[1]
+        )
 
 
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_large_node(seed: int, constrained: bool) -> None:
     """Tests the strong bound of hundreds of variables, with active sets of the real size."""
-    problem, optimum = large_problem(seed, constrained=constrained)
-    assert problem.n_features > strong.LARGEST_ACTIVE
+    large = Large(seed, constrained=constrained)
+    problem, optimum = large.problem, large.optimum
+    tuning = RelaxationTuning(max_iterations=6)
+    assert problem.n_features > tuning.largest_active
     node = Node(np.arange(0), np.arange(problem.n_features))
     for offset in (-0.2, -0.01, 0.01):
-        bound = StrongBound(problem, optimum, max_iterations=6)(node, optimum + offset, Watch())
-        assert max(bound.upper, bound.fixed_upper) >= optimum - 1e-13
+        strong = StrongBound(problem, optimum, tuning=tuning)
+        bound = strong(node, optimum + offset, Watch())
+        assert large.is_bound(max(bound.upper, bound.fixed_upper))
         if offset < 0:
-            assert bound.upper >= optimum - 1e-13
+            assert large.is_bound(bound.upper)
 
 
 @pytest.mark.slow
@@ -405,19 +420,17 @@ def test_large_node(seed: int, constrained: bool) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_large_search(seed: int, constrained: bool) -> None:
     """Tests whole searches over hundreds of variables that begin with a bad incumbent."""
-    problem, optimum = large_problem(seed, constrained=constrained)
+    large = Large(seed, constrained=constrained)
+    problem, optimum = large.problem, large.optimum
     n = problem.n_features
     untouched = np.flatnonzero(~problem.previous.any(axis=1))
     incumbent = best_on_support(problem, untouched[:2])
     assert incumbent is not None
     for tolerance in (Tolerance(0.0, 1e-6), Tolerance(1.2 * (optimum - incumbent.value), 0.0)):
         bound = StrongBound(problem, incumbent.value)
-        watch = Watch(node_limit=40, time_limit=10)
-        search = BranchAndBound(problem, bound, tolerance, watch, incumbent=incumbent)
-        outcome = search.run([Node(np.arange(0), np.arange(n))])
-        assert outcome.upper >= optimum - 1e-13
+        known = Knowledge(problem, tolerance, Watch(node_limit=40, time_limit=10), incumbent)
+        outcome = TreeSearch(known, bound).run([Node(np.arange(0), np.arange(n))])
+        assert large.is_bound(outcome.upper)
         assert outcome.best is not None
         assert outcome.best.value <= optimum + 1e-13
-        if outcome.status.name == "OPTIMAL":
-            allowed = max(tolerance.eps, tolerance.gap * optimum)
-            assert outcome.upper - outcome.best.value <= allowed * (1 + 1e-9)
+        check_status(outcome, 1.0, tolerance.eps, tolerance.gap)

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 from helpers import strategies
-from helpers.brute_force import candidates, sequence
-from orthospca.bounds import screening as screening_module
+from helpers.brute_force import sequence
+from helpers.cases import supports_of
+from orthospca.bounds.classical import frobenius_bound
 from orthospca.bounds.screening import Screening, best_shift, fix_by_frobenius, refine, screen
 from orthospca.model.stage import Subproblem
-
-#: Rounding of the brute force, relative to the largest entry.
-ROUNDING = 1e-13
 
 
 def lopsided(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -53,8 +51,8 @@ class Case:
             found = sequence(self.matrix, [p] * int(rng.integers(1, 3)))
             previous = np.array([optimum.vector for optimum in found])
         self.problem = Subproblem(self.matrix, p, np.ascontiguousarray(previous.T))
-        self.values = {best.support: best.value for best, _ in candidates(self.matrix, previous, p)}
-        self.slack = ROUNDING * self.problem.scale
+        self.supports = supports_of(self.matrix, previous, p)
+        self.values, self.scale = self.supports.values, self.supports.scale
 
     @property
     def optimum(self) -> float:
@@ -64,14 +62,14 @@ class Case:
         """At, near and far from the optimum, and at the values of other supports."""
         if not self.values:
             return [0.0]
-        top, scale = self.optimum, self.problem.scale
+        top, scale = self.optimum, self.scale
         relative = [0.0, 1e-15, -1e-15, 1e-9, -1e-9, 0.1, -0.1, -0.5, 1.0, -2.0]
         others = self.rng.choice(list(self.values.values()), size=3)
         return [top + x * scale for x in relative] + [float(v) for v in others]
 
     def shifts(self) -> list[float]:
         """Zero, the best for the best support, and absurd ones."""
-        scale = self.problem.scale
+        scale = self.scale
         found = [0.0, float(self.rng.standard_normal()) * scale, 1e3 * scale, -1e3 * scale]
         if self.values:
             T = max(self.values, key=self.values.__getitem__)
@@ -81,17 +79,19 @@ class Case:
 
 def check(case: Case, screening: Screening, cutoff: float) -> None:
     """The neighbourhoods cover what is above the cutoff; the rest is bounded by what they say."""
-    for T, value in case.values.items():
+    for T in case.values:
         covering = [
-            part for part in screening.neighbourhoods if {part.row} <= set(T) <= {*part.allowed}
+            part.upper
+            for part in screening.neighbourhoods
+            if {part.row} <= set(T) <= {*part.allowed}
         ]
-        if value > cutoff + case.slack:
-            assert covering, (T, value, cutoff)
-            assert max(part.upper for part in covering) >= value - case.slack
-        else:
-            assert covering or value <= screening.removed_upper + case.slack
+        # Some row of it bounds a support: that of its neighbourhoods, or of what is outside.
+        upper = max([*covering, screening.removed_upper])
+        assert not case.supports.exceeds(T, upper), (T, cutoff)
+        if not covering:
+            assert not case.supports.exceeds(T, cutoff), (T, cutoff)
     assert screening.removed_upper <= cutoff
-    assert screening.upper >= case.optimum - case.slack
+    assert case.supports.above(screening.upper) is None
     for part in screening.neighbourhoods:
         assert part.row in part.allowed
         assert (np.diff(part.allowed) > 0).all()
@@ -116,13 +116,12 @@ def test_neighbourhoods_cover_every_support_above_the_cutoff(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_candidate_rows(kind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_candidate_rows(kind) -> None:
     """Tests that rows which are not looked at one by one keep all their neighbours."""
-    monkeypatch.setattr(screening_module, "MANY_CANDIDATES", 2)
     for seed in range(3):
         case = Case(kind, seed)
         for cutoff in case.cutoffs():
-            check(case, screen(case.problem, cutoff), cutoff)
+            check(case, screen(case.problem, cutoff, many=2), cutoff)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -134,19 +133,13 @@ def test_frobenius_keeps_every_support_above_the_cutoff(kind) -> None:
         for cutoff in case.cutoffs():
             allowed = np.sort(rng.permutation(n)[: int(rng.integers(p, n + 1))])
             included = np.sort(rng.permutation(allowed)[: int(rng.integers(0, p + 1))])
-            within = {
-                T: value
-                for T, value in case.values.items()
-                if set(included) <= set(T) <= set(allowed)
-            }
+            within = [T for T in case.values if set(included) <= set(T) <= set(allowed)]
             for shift in case.shifts():
                 fixed = fix_by_frobenius(case.problem, included, allowed, cutoff, shift)
                 assert set(fixed.allowed) <= set(allowed)
                 assert set(included) <= set(fixed.allowed) or len(fixed.allowed) == 0
-                gone = [v for T, v in within.items() if not set(T) <= set(fixed.allowed)]
-                most = max(gone, default=-math.inf)
-                assert most <= cutoff + case.slack
-                assert most <= fixed.removed_upper + case.slack
+                gone = [T for T in within if not set(T) <= set(fixed.allowed)]
+                assert case.supports.above(fixed.removed_upper, gone) is None
                 assert fixed.removed_upper <= cutoff
 
 
@@ -161,6 +154,28 @@ def test_frobenius_with_a_huge_negative_variance() -> None:
     assert {0, 1} <= set(fixed.allowed)
     rows = [part for part in screen(problem, 1.5).neighbourhoods if part.row == 0]
     assert any({0, 1} <= set(part.allowed) for part in rows)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-155, 1e-162, 1e-170, 1e-250])
+def test_squares_that_vanish(scale: float) -> None:
+    """Tests entries whose squares underflow, as those of a small part of a matrix may."""
+    for seed in range(20):
+        case = Case(strategies.psd, 2 * seed)
+        matrix, p = scale * case.matrix, case.problem.sparsity
+        problem = Subproblem(matrix, p, np.empty((len(matrix), 0)))
+        supports = supports_of(matrix, np.empty((0, len(matrix))), p)
+        everything = np.arange(len(matrix))
+        assert supports.above(frobenius_bound(matrix, p)) is None
+        for cutoff in (0.0, 0.5 * scale, float(max(supports.values.values()))):
+            fixed = fix_by_frobenius(problem, everything[:0], everything, cutoff)
+            gone = [T for T in supports.values if not set(T) <= set(fixed.allowed)]
+            assert supports.above(fixed.removed_upper, gone) is None
+            screening = refine(problem, screen(problem, cutoff), cutoff)
+            assert supports.above(max(screening.upper, screening.removed_upper)) is None
+            for T in supports.values:
+                parts = screening.neighbourhoods
+                if not any({part.row} <= set(T) <= {*part.allowed} for part in parts):
+                    assert not supports.exceeds(T, screening.removed_upper)
 
 
 @pytest.mark.parametrize("gap", [1e-4, 1e-3, 0.1])

@@ -9,13 +9,16 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from helpers.wide import tuned
 from orthospca import DataCovariance, datasets, solve
 from orthospca.data import chunks as dask_module
 from orthospca.data import cluster as cluster_module
 from orthospca.data.cluster import ClusterColumns, ClusterTiles
 from orthospca.data.profiles import RowProfiles
+from orthospca.facade import solve_as_set
 from orthospca.model.result import Result, Status
-from orthospca.wide.reduction import COLUMNS_AT_ONCE
+from orthospca.model.settings import Settings
+from orthospca.model.tuning import DEFAULT
 
 da = pytest.importorskip("dask.array")
 
@@ -67,14 +70,14 @@ def test_pieces_agree_with_numpy(chunks, correlation, small_blocks) -> None:
     rows, columns = np.array([3, 80, 41, 50]), np.arange(90)[::-3]
     np.testing.assert_allclose(Q.submatrix(columns), expected[np.ix_(columns, columns)], atol=1e-9)
     np.testing.assert_allclose(Q.cross(rows, columns), expected[np.ix_(rows, columns)], atol=1e-9)
-    B = Q.columns(columns)
+    B = Q.factor(columns)
     np.testing.assert_allclose(B.T @ B, expected[np.ix_(columns, columns)], atol=1e-9)
     np.testing.assert_allclose(Q.times(B), expected[:, columns], atol=1e-9)
     values, features = Q.strongest(B, 5)
     magnitudes = np.abs(expected[columns])
     np.testing.assert_allclose(np.sort(values), np.sort(magnitudes)[:, -5:], atol=1e-9)
     np.testing.assert_allclose(np.take_along_axis(magnitudes, features, 1), values, atol=1e-9)
-    assert Q.columns(np.arange(0)).shape == (40, 0)
+    assert Q.factor(np.arange(0)).shape == (40, 0)
     assert Q.submatrix(np.arange(0)).shape == (0, 0)
 
 
@@ -120,7 +123,7 @@ def test_radius_covers_sums_over_chunks(chunks, dtype, small_blocks) -> None:
     """Tests computed entries against exact ones, up to the radius that is accounted for."""
     Q = DataCovariance(da.from_array(samples(), chunks=chunks))
     everything = np.arange(90)
-    B = Q.columns(everything).astype(np.longdouble)
+    B = Q.factor(everything).astype(np.longdouble)
     exact = B.T @ B
     roots = np.sqrt(exact.diagonal())
     if dtype == np.float64:
@@ -221,6 +224,12 @@ def client() -> Iterator:
         yield client
 
 
+def solve_by_rows(Q: DataCovariance, count: int) -> Result:
+    """Solve so that rows have to be looked at, tile by tile."""
+    settings = Settings.validate(gap=1e-2, tuning=tuned(few=0, trace_budget=0))
+    return solve_as_set(Q, P, count, settings)
+
+
 def assert_same(result: Result, expected: Result) -> None:
     """The same components, and certificates that hold for both."""
     assert result.status is expected.status
@@ -265,7 +274,7 @@ def test_cluster_gives_the_same_components(planted, in_memory, client, monkeypat
     Q = DataCovariance(data)
     assert Q.source.kept
     assert_same(solve(Q, P, 3, gap=1e-2), in_memory)
-    assert max(read) <= COLUMNS_AT_ONCE
+    assert max(read) <= DEFAULT.wide.columns_at_once
     assert max(returned) < M * N / 2
 
     graph, expected = Q.graph(4.0), DataCovariance(planted).graph(4.0)
@@ -274,7 +283,7 @@ def test_cluster_gives_the_same_components(planted, in_memory, client, monkeypat
     np.testing.assert_allclose(graph.data, expected.data, rtol=1e-9)
 
 
-def test_cluster_loses_a_worker(planted, in_memory, client, monkeypatch) -> None:
+def test_cluster_loses_a_worker(planted, client, monkeypatch) -> None:
     """Tests that a worker killed between tiles, and its blocks with it, changes nothing."""
     processes = client.run(os.getpid)
     killed = []
@@ -288,7 +297,7 @@ def test_cluster_loses_a_worker(planted, in_memory, client, monkeypatch) -> None
 
     monkeypatch.setattr(ClusterTiles, "_rest", kill_and_go_on)
     Q = DataCovariance(da.from_array(planted, chunks=(50, 1200)))
-    assert_same(solve(Q, P, 3, gap=1e-2), in_memory)
+    assert_same(solve_by_rows(Q, 3), solve_by_rows(DataCovariance(planted), 3))
     assert len(killed) == 1
     assert killed[0] not in client.scheduler_info()["workers"]
 

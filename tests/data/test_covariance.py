@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import sparse
 
+from helpers.truth import best_of_stage, is_proved_of_data
+from helpers.wide import solve_as_wide, tuned
 from orthospca import DataCovariance, block_diagonalize, solve
+from orthospca._errors import InputError
 from orthospca.data.profiles import RowProfiles, potential
 from orthospca.data.tiles import largest_above, merge_largest
 from orthospca.model.limits import Watch
 from orthospca.model.result import Status
-from orthospca.model.tolerance import Tolerance
-from orthospca.search.methods import solve_by_strong_bound
-from orthospca.wide import reduction
-from orthospca.wide.stage import LargeProblem
-from orthospca.wide_solve import WideSolve
+from orthospca.model.settings import Settings
+from orthospca.search.outcome import Request
+from orthospca.wide.stage import WideProblem
 
 
 def samples(m: int = 40, n: int = 30, seed: int = 0) -> np.ndarray:
@@ -85,11 +88,45 @@ def test_bad_data_is_refused() -> None:
         DataCovariance(np.array([["a", "b"], ["c", "d"]]))
 
 
+TOO_FAR = r"must be between 1e-50 and 1e\+50 in magnitude, or all zero, got .*: rescale the data"
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("unit", [1e-200, 1e-60, 1e60, 1e200])
+def test_extremes_are_refused(unit: float, container: Any) -> None:
+    """Tests that data whose squares overflow or vanish get a sentence, and no warnings."""
+    X = samples()
+    for correlation in (False, True):
+        with pytest.raises(InputError, match=TOO_FAR):
+            DataCovariance(container(unit * X), correlation=correlation)
+    X[:, 5] *= unit
+    with pytest.raises(InputError, match=TOO_FAR):
+        DataCovariance(container(X), correlation=True)
+    if unit > 1:
+        with pytest.raises(InputError, match=TOO_FAR):
+            DataCovariance(container(X))
+    else:
+        assert DataCovariance(container(X)).diagonal.max() > 1
+
+
+@pytest.mark.parametrize("unit", [1e-45, 1e45])
+def test_what_is_not_extreme_is_solved(unit: float) -> None:
+    """Tests that the result does not depend on the unit, up to the ends of the range."""
+    X = samples()
+    expected = solve(DataCovariance(X), 4, 3, gap=1e-6)
+    found = solve_as_wide(DataCovariance(unit * X), 4, 3, gap=1e-6)
+    formed = solve(DataCovariance(unit * X), 4, 3, gap=1e-6)
+    for result in (found, formed):
+        assert result.status is Status.OPTIMAL
+        np.testing.assert_allclose(result.variances / unit**2, expected.variances, rtol=1e-6)
+
+
 def test_constant_columns_have_no_variance() -> None:
     """Tests that a constant column is zero, not noise blown up by its scale."""
     X = samples()
     X[:, 4] = 1e6 / 3
     Q = DataCovariance(X, correlation=True)
+    assert Q.constant.tolist() == [j == 4 for j in range(30)]
     assert Q.diagonal[4] == 0
     np.testing.assert_allclose(np.delete(Q.diagonal, 4), 1.0)
 
@@ -164,7 +201,7 @@ def test_potential_bounds_every_row_sum(p: int) -> None:
     matrix = np.cov(samples().T)
     sums = np.sort(np.abs(matrix - np.diag(matrix.diagonal())), axis=1)[:, ::-1]
     rows = matrix.diagonal() + sums[:, : p - 1].sum(axis=1)
-    assert (potential(matrix.diagonal(), p) >= rows).all()
+    assert (potential(np.sqrt(matrix.diagonal()), p) >= rows).all()
 
 
 @pytest.mark.parametrize("gap", [1e-2, 1e-6])
@@ -174,44 +211,41 @@ def test_wide_path_equals_the_matrix_path(seed: int, gap: float) -> None:
     X = samples(m=80, n=50, seed=seed)
     Q = DataCovariance(X)
     exact = solve(np.cov(X.T), 4, 4, gap=1e-9)
-    wide = WideSolve.of(Q, 4, 4, "branch-and-bound", Tolerance(0.0, gap), Watch(), None).run()
+    wide = solve_as_wide(Q, 4, 4, gap=gap)
+    assert "row bounds left" in wide.note
     assert wide.status is Status.OPTIMAL
     assert (wide.gaps <= gap).all()
     assert np.abs(wide.components @ wide.components.T - np.eye(4)).max() <= 1e-12
     # Certificates are conditional on the components before: the first is comparable as such.
     assert wide.variances[0] >= exact.variances[0] * (1 - gap)
-    assert wide.upper_bounds[0] >= exact.variances[0] * (1 - 1e-12)
+    support, nothing = exact.supports[0], np.zeros((0, 50))
+    assert is_proved_of_data(Q.factor(support), nothing, support, wide.upper_bounds[0])
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_reduction_never_loses_a_better_support(seed: int, monkeypatch) -> None:
+def test_reduction_never_loses_a_better_support(seed: int) -> None:
     """Tests each stage's bound against a solve of the whole matrix given the same components."""
-    monkeypatch.setattr(reduction, "FIRST_BATCH", 3)
-    monkeypatch.setattr(reduction, "LARGEST_REDUCED", 25 if seed % 2 else 4000)
-    monkeypatch.setattr(reduction, "STARTS", 2)
+    reduced = 25 if seed % 2 else 4000
+    tuning = tuned(first_batch=3, largest_matrix=reduced, starts=2)
+    settings = Settings.validate(gap=1e-3, tuning=tuning)
     X = samples(m=30, n=60, seed=100 + seed)
     Q, whole = DataCovariance(X), np.cov(X.T)
-    problem = LargeProblem(Q, 3, 1e-3, None)
+    problem = WideProblem(Q, 3, settings)
     previous = np.zeros((60, 0))
-    tolerance = Tolerance(0.0, 1e-3)
     for _ in range(4):
-        outcome = problem.solve_stage(3, previous, tolerance, Watch(), solve_by_strong_bound)
-        from orthospca.model.stage import Subproblem
-
-        truth = solve_by_strong_bound(
-            Subproblem(whole, 3, previous), Tolerance(0.0, 1e-9), Watch(), None
-        )
-        assert outcome.best is not None and truth.best is not None
-        assert outcome.upper >= truth.best.value * (1 - 1e-12)
+        outcome = problem.solve_stage(Request(3, previous), settings, Watch())
+        truth = best_of_stage(whole, 3, previous.T)
+        assert outcome.best is not None
+        support = np.flatnonzero(truth.best.vector)
+        assert is_proved_of_data(Q.factor(support), previous.T, support, outcome.upper)
         assert outcome.best.value <= truth.upper
         if outcome.status is Status.OPTIMAL:
-            assert outcome.best.value >= truth.best.value * (1 - 1.001e-3)
+            assert settings.tolerance.met(outcome.best.value, outcome.upper)
         previous = np.column_stack([previous, outcome.best.vector])
 
 
-def test_wide_refuses_what_needs_the_matrix(monkeypatch) -> None:
+def test_wide_refuses_what_needs_the_matrix() -> None:
     """Tests that enumeration, deflation and blocks that do not fit are refused in one sentence."""
-    monkeypatch.setattr("orthospca.wide_solve.LARGEST_MATRIX", 10)
     Q = DataCovariance(samples())
     other = block_diagonalize(np.eye(7), 0.5)
     printed = block_diagonalize(Q, 0.5, inside="thresholded")
@@ -222,25 +256,25 @@ def test_wide_refuses_what_needs_the_matrix(monkeypatch) -> None:
         {"threshold": printed},
     ):
         with pytest.raises(ValueError, match="30"):
-            solve(Q, 3, **options)
-    assert solve(Q, 3, gap=1e-2).status is Status.OPTIMAL
+            solve_as_wide(Q, 3, **options)
+    assert solve_as_wide(Q, 3, gap=1e-2).status is Status.OPTIMAL
 
 
-def test_time_limit_on_wide_data(monkeypatch) -> None:
+def test_time_limit_on_wide_data() -> None:
     """Tests that a limit that has passed leaves a feasible component and a valid bound."""
-    monkeypatch.setattr("orthospca.wide_solve.LARGEST_MATRIX", 10)
     X = samples(n=200)
-    result = solve(DataCovariance(X), 4, gap=1e-9, time_limit=0.0)
-    best = solve(np.cov(X.T), 4, gap=1e-9)
-    assert result.upper_bounds[0] >= best.variances[0] * (1 - 1e-12)
+    Q = DataCovariance(X)
+    result = solve_as_wide(Q, 4, gap=1e-9, time_limit=0.0)
+    support = solve(np.cov(X.T), 4, gap=1e-9).supports[0]
+    upper = float(result.upper_bounds[0])
+    assert is_proved_of_data(Q.factor(support), np.zeros((0, 200)), support, upper)
     assert result.status in (Status.TIME_LIMIT, Status.OPTIMAL)
 
 
-def test_memory_map_gives_the_same_components(tmp_path, monkeypatch) -> None:
+def test_memory_map_gives_the_same_components(tmp_path) -> None:
     """Tests that a memory map gives what the array in memory gives."""
-    monkeypatch.setattr("orthospca.wide_solve.LARGEST_MATRIX", 10)
     X = samples(m=60, n=120)
     np.save(tmp_path / "x.npy", X)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    results = [solve(DataCovariance(data), 4, 3, gap=1e-3) for data in (X, mapped)]
+    results = [solve_as_wide(DataCovariance(data), 4, 3, gap=1e-3) for data in (X, mapped)]
     assert results[0].components.tobytes() == results[1].components.tobytes()

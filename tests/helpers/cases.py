@@ -1,51 +1,165 @@
-"""Random nodes and stages with all their values, bounds of every quality, and what must hold."""
+"""Random nodes and stages with all their values, bounds of every quality, and what must hold.
+
+Bounds are compared with supports in rational arithmetic (:class:`Supports`), so that nothing is
+forgiven. What is allowed for rounding is left where a number is compared that floating point has
+made: the value of a vector is the rounded value of a vector that is orthogonal up to rounding.
+"""
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from helpers import strategies
-from helpers.brute_force import candidates, sequence
+from helpers.brute_force import candidates, sequence, support_above
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.relaxation.node import StrongBound
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Bound, Closed, Node, NodeBound, Reason
+from orthospca.model.result import Result, Status
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
+from orthospca.model.tuning import DescentTuning, RelaxationTuning, TreeTuning, Tuning, WalkTuning
+from orthospca.search.knowledge import Knowledge
 from orthospca.search.outcome import Outcome
-from orthospca.search.tree import BranchAndBound
+from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import Candidate, best_on_support
 
 #: Rounding of the brute force, relative to the largest entry.
 ROUNDING = 1e-13
-
+#: What rounding may leave of a gap where everything was searched, relative to the largest entry.
+LEFT_BY_ROUNDING = 1e-9
 
 KINDS = tuple(getattr(strategies, kind.replace("-", "_")) for kind in strategies.KINDS)
+
+#: Nothing is enumerated: every node of a small problem would be.
+BRANCHING = Tuning(
+    walk=WalkTuning(enumerate_below=1),
+    tree=TreeTuning(enumerate_below=1, enumerate_below_strong=1, enumerate_without_incumbent=1),
+)
+#: Nothing is searched by conditioning either: the relaxation has to do all of it.
+RELAXING = replace(
+    BRANCHING,
+    descent=DescentTuning(first_budget=-1, level_budget=-1, last_budget=-1),
+    tree=replace(BRANCHING.tree, node_budget=-1),
+)
+
+
+def largest_entry(matrix: np.ndarray) -> float:
+    """The largest magnitude of a matrix, against which rounding is measured; 1 for zero."""
+    return float(np.abs(matrix).max()) or 1.0
+
+
+class Supports:
+    """The value of each support of a stage, and whether a bound holds on it, decided exactly.
+
+    Attributes
+    ----------
+    values : dict
+        The best value on each feasible support, in floating point.
+    scale : float
+        Largest entry of the matrix.
+    """
+
+    def __init__(self, matrix: np.ndarray, previous: np.ndarray, p: int) -> None:
+        self.matrix, self.previous = matrix, previous
+        self.scale = largest_entry(matrix)
+        self.values = {best.support: best.value for best, _ in candidates(matrix, previous, p)}
+        self._certain: dict[tuple[int, ...], float] = {}
+        self._proved: dict[tuple[int, ...], float] = {}
+
+    def exceeds(self, support: tuple[int, ...], bound: float) -> bool:
+        """Whether a vector on the support, exactly orthogonal to the components, has more."""
+        if bound >= min(self._from_here_on_certain(support), self._proved.get(support, math.inf)):
+            return False
+        if math.isnan(bound):
+            return True
+        T = list(support)
+        # No unit vector has less than this: where it is exceeded, there is a feasible one.
+        least = max(bound, -2.0 * len(T) * self.scale)
+        sub, X = self.matrix[np.ix_(T, T)], self.previous[:, T]
+        if support_above(sub, X, len(T), least) is not None:
+            return True
+        self._proved[support] = bound
+        return False
+
+    def above(
+        self, bound: float, among: Iterable[tuple[int, ...]] | None = None
+    ) -> tuple[int, ...] | None:
+        """A support whose exact value is more than the bound; None if the bound is one."""
+        supports = self.values if among is None else among
+        return next((T for T in supports if self.exceeds(T, bound)), None)
+
+    def upper(self, among: Iterable[tuple[int, ...]]) -> float:
+        """A bound on some supports, not below the exact one and close to it."""
+        supports = list(among)
+        top = max((self.values[T] for T in supports), default=-math.inf)
+        slack = ROUNDING * self.scale
+        while self.above(top + slack, supports) is not None:
+            slack *= 8
+        return top + slack
+
+    def _from_here_on_certain(self, support: tuple[int, ...]) -> float:
+        """Above this, floating point decides: rounding moves a null space by 1/σ of its unit."""
+        if support not in self._certain:
+            singular = np.linalg.svd(self.previous[:, list(support)], compute_uv=False)
+            smallest = float(singular[singular > 1e-14].min(initial=1.0))
+            doubt = len(support) * (1e-9 + 1e-13 / smallest) * self.scale
+            self._certain[support] = self.values[support] + doubt
+        return self._certain[support]
+
+
+@lru_cache(maxsize=2048)
+def _supports(matrix: bytes, previous: bytes, n: int, p: int) -> Supports:
+    return Supports(np.frombuffer(matrix).reshape(n, n), np.frombuffer(previous).reshape(-1, n), p)
+
+
+def supports_of(matrix: np.ndarray, previous: np.ndarray, p: int) -> Supports:
+    """All supports of a stage; the same object for the same stage, with what it has found out."""
+    return _supports(matrix.tobytes(), previous.tobytes(), len(matrix), p)
+
+
+@lru_cache(maxsize=2048)
+def _drawn(
+    seed: int, largest: int, smallest: int
+) -> tuple[np.ndarray, np.ndarray, int, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(smallest, largest + 1))
+    p = int(rng.choice([1, 2, rng.integers(1, n + 1)]))
+    matrix = KINDS[seed % len(KINDS)](rng, n)
+    previous = np.empty((0, n))
+    if rng.random() < 0.5:
+        # One or two components, or nearly all that exist.
+        count = int(rng.choice([rng.integers(1, 3), rng.integers(1, n)]))
+        found = sequence(matrix, [p] * count)
+        previous = np.array([optimum.vector for optimum in found])
+    matrix.flags.writeable = previous.flags.writeable = False
+    return matrix, previous, p, rng
 
 
 class Case:
     """A random problem, with the components before it and the value of each of its supports."""
 
     def __init__(self, seed: int, largest: int = 7, smallest: int = 2) -> None:
-        self.rng = rng = np.random.default_rng(seed)
-        n = int(rng.integers(smallest, largest + 1))
-        self.p = p = int(rng.choice([1, 2, rng.integers(1, n + 1)]))
-        self.matrix = KINDS[seed % len(KINDS)](rng, n)
-        self.previous = np.empty((0, n))
-        if rng.random() < 0.5:
-            # One or two components, or nearly all that exist.
-            count = int(rng.choice([rng.integers(1, 3), rng.integers(1, n)]))
-            found = sequence(self.matrix, [p] * count)
-            self.previous = np.array([optimum.vector for optimum in found])
-        self.problem = Subproblem(self.matrix, p, np.ascontiguousarray(self.previous.T))
-        self.values = {
-            best.support: best.value for best, _ in candidates(self.matrix, self.previous, p)
-        }
+        matrix, previous, p, rng = _drawn(seed, largest, smallest)
+        self.rng = copy.deepcopy(rng)
+        self.use(matrix, previous, p)
+
+    def use(self, matrix: np.ndarray, previous: np.ndarray, p: int) -> None:
+        """Take another problem."""
+        self.matrix, self.previous, self.p = matrix, previous, p
+        self.problem = Subproblem(matrix, p, np.ascontiguousarray(previous.T))
+        self.supports = supports_of(matrix, previous, p)
+        self.values = self.supports.values
         self.optimum = max(self.values.values(), default=-math.inf)
-        self.scale = self.problem.scale
+        self.scale = self.supports.scale
         self.slack = ROUNDING * self.scale
 
     @property
@@ -62,8 +176,15 @@ class Case:
             found = {T: v for T, v in found.items() if not left[0] <= set(T) <= left[1]}
         return found
 
-    def best_inside(self, node: Node | Closed | NodeBound) -> float:
-        return max(self.inside(node).values(), default=-math.inf)
+    def above(
+        self, bound: float, among: Iterable[tuple[int, ...]] | None = None
+    ) -> tuple[int, ...] | None:
+        """See :meth:`Supports.above`."""
+        return self.supports.above(bound, among)
+
+    def upper_of(self, supports: Iterable[tuple[int, ...]]) -> float:
+        """See :meth:`Supports.upper`."""
+        return self.supports.upper(supports)
 
     def candidate(self, rank: int) -> Candidate:
         """The vector of the support with the best value, the next, …; of the worst for −1."""
@@ -89,22 +210,19 @@ class Loose:
         )
 
 
-class Weak(Loose):
-    """The optimum of the node and something more, different in each node."""
-
-    def upper(self, node: Node) -> float:
-        best = self.case.best_inside(node)
-        if best == -math.inf:
-            return -math.inf
-        extra = (7 * int(node.included.sum()) + 3 * int(node.allowed.sum())) % 5
-        return best + 0.1 * extra * self.case.scale + self.case.slack
-
-
 class Exact(Loose):
     """The optimum of the node: the best bound there is."""
 
     def upper(self, node: Node) -> float:
-        return self.case.best_inside(node) + self.case.slack
+        return self.case.upper_of(self.case.inside(node))
+
+
+class Weak(Exact):
+    """The optimum of the node and something more, different in each node."""
+
+    def upper(self, node: Node) -> float:
+        extra = (7 * int(node.included.sum()) + 3 * int(node.allowed.sum())) % 5
+        return super().upper(node) + 0.1 * extra * self.case.scale
 
 
 class Fixing(Loose):
@@ -112,59 +230,125 @@ class Fixing(Loose):
 
     def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
         inside = self.case.inside(node)
-        kept = {T for T, v in inside.items() if v > cutoff}
+        kept = {T for T in inside if self.case.supports.exceeds(T, cutoff)}
         allowed = np.array(
             [i for i in node.allowed if i in node.included or any(i in T for T in kept)]
         )
-        left = {T: v for T, v in inside.items() if set(T) <= set(allowed)}
-        gone = [v for T, v in inside.items() if T not in left]
+        left = {T for T in inside if set(T) <= set(allowed)}
         free = np.setdiff1d(allowed, node.included)
         return NodeBound(
-            max(left.values(), default=-math.inf) + self.case.slack,
+            self.case.upper_of(left),
             Reason.MULTIPLIERS,
             node.included,
             allowed,
             branch=int(free[0]) if len(free) else -1,
-            fixed_upper=max(gone, default=-math.inf) + self.case.slack,
+            fixed_upper=self.case.upper_of(set(inside) - left),
         )
 
 
 def strong_bound(case: Case) -> StrongBound:
-    return StrongBound(case.problem, max(abs(case.optimum), 1e-3 * case.scale), max_iterations=25)
+    scale = max(abs(case.optimum), 1e-3 * case.scale)
+    return StrongBound(case.problem, scale, tuning=RelaxationTuning(max_iterations=25))
 
 
 def classical_bound(case: Case) -> ClassicalBound:
     return ClassicalBound(case.problem)
 
 
-def run(case: Case, bound: Bound, tolerance: Tolerance | None = None, **options: Any) -> Outcome:
-    watch = options.pop("watch", None) or Watch()
+def run(
+    case: Case,
+    bound: Bound,
+    tolerance: Tolerance | None = None,
+    *,
+    watch: Watch | None = None,
+    incumbent: Candidate | None = None,
+    upper: float = math.inf,
+    **options: Any,
+) -> Outcome:
+    """Branch and bound on all supports, with nothing before it."""
     tolerance = tolerance or Tolerance(1e-9 * case.scale, 0.0)
-    return BranchAndBound(case.problem, bound, tolerance, watch, **options).run([case.root])
+    known = Knowledge(case.problem, tolerance, watch or Watch(), incumbent, upper)
+    return TreeSearch(known, bound, **options).run([case.root])
+
+
+def is_met(lower: float, upper: float, eps: float = 0.0, gap: float = 0.0) -> bool:
+    """Whether ``upper - lower ≤ max(eps, gap·|lower|)``, exactly."""
+    if not math.isfinite(upper):
+        return upper <= lower
+    low = Fraction(lower)
+    return Fraction(upper) - low <= max(Fraction(eps), Fraction(gap) * abs(low))
+
+
+def check_status(outcome: Outcome, scale: float, eps: float = 0.0, gap: float = 0.0) -> None:
+    """A gap counts as closed only if it is, exactly; rounding may be blamed for little."""
+    assert outcome.best is not None
+    met = is_met(outcome.best.value, outcome.upper, eps, gap)
+    assert (outcome.status is Status.OPTIMAL) == met
+    if outcome.status is Status.PRECISION:
+        assert outcome.upper - outcome.best.value <= LEFT_BY_ROUNDING * scale
+
+
+def check_statuses(result: Result, scale: float, eps: float = 0.0, gap: float = 0.0) -> None:
+    """Of a result that nothing stopped: each gap is closed exactly, or but for rounding.
+
+    Parameters
+    ----------
+    result : Result
+    scale : float
+        Largest entry of the matrix.
+    eps, gap : float
+        What was asked for.
+    """
+    for stage in result.stages:
+        met = is_met(stage.variance, stage.upper_bound, eps, gap)
+        assert stage.status is (Status.OPTIMAL if met else Status.PRECISION)
+        assert met or stage.upper_bound - stage.variance <= LEFT_BY_ROUNDING * scale
+    if Status.PRECISION in result.statuses:
+        assert result.status is Status.PRECISION
+    else:
+        assert result.status is (Status.EXHAUSTED if result.exhausted else Status.OPTIMAL)
 
 
 def check_closed(case: Case, outcome: Outcome, complete: bool) -> None:
     """No closed node claims too little; together, with what was removed, they cover everything."""
     for closed in outcome.closed:
-        assert closed.upper >= case.best_inside(closed) - case.slack, closed
-    for T, value in case.values.items():
-        covered = any(T in case.inside(closed) for closed in outcome.closed)
-        assert covered or not complete, T
-        assert value <= outcome.upper + case.slack, T
+        assert case.above(closed.upper, case.inside(closed)) is None, closed
+    for T in case.values if complete else ():
+        assert any(T in case.inside(closed) for closed in outcome.closed), T
+    assert case.above(outcome.upper) is None
+
+
+def covers(case: Case, closed: Closed, support: tuple[int, ...]) -> bool:
+    """Whether a closed node holds a support; screening holds what is in no neighbourhood."""
+    if closed.reason is Reason.SCREENED:
+        T = set(support)
+        return not any(i.row in T and set(i.allowed) >= T for i in closed.proof.neighbourhoods)
+    return support in case.inside(closed)
+
+
+def check_covered(case: Case, outcome: Outcome) -> None:
+    """The closed nodes of a stage, what screening ruled out among them, hold every support."""
+    for T in case.values:
+        holding = [closed.upper for closed in outcome.closed if covers(case, closed, T)]
+        assert holding, T
+        assert case.above(max(holding), [T]) is None
+
+
+def has_spent_features(case: Case) -> bool:
+    """Whether a stage is solved with fewer features: its nodes are then not those of the whole."""
+    return len(case.problem.without_spent_features()[1]) < len(case.matrix)
 
 
 def lopsided(case: Case) -> None:
-    """Make a few variances hugely negative: large numbers that no support of interest contains."""
-    case.matrix = case.matrix.copy()
-    size = case.scale * 10.0 ** case.rng.uniform(8, 9.5)
-    case.matrix[np.diag_indices(len(case.matrix))] -= size * (
-        case.rng.random(len(case.matrix)) < 0.3
-    )
-    case.problem = Subproblem(case.matrix, case.p, case.problem.previous)
-    found = candidates(case.matrix, case.previous, case.p)
-    case.values = {best.support: best.value for best, _ in found}
-    case.optimum = max(case.values.values(), default=-math.inf)
-    case.slack = ROUNDING * case.problem.scale
+    """Make a few variances hugely negative: large numbers that no support of interest contains.
+
+    The scale stays what it was: that of the values of interest.
+    """
+    matrix, scale = case.matrix.copy(), case.scale
+    size = scale * 10.0 ** case.rng.uniform(8, 9.5)
+    matrix[np.diag_indices(len(matrix))] -= size * (case.rng.random(len(matrix)) < 0.3)
+    case.use(matrix, case.previous, case.p)
+    case.scale = scale
 
 
 def random_node(case: Case) -> Node:

@@ -39,9 +39,11 @@ def write_matrix(path: Path, matrix: np.ndarray) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    """Commands write to the folder they are called in."""
+def empty_folder(request, tmp_path, monkeypatch):
+    """Commands write to the folder they are called in; few of the tests look at pictures."""
     monkeypatch.chdir(tmp_path)
+    if request.function not in (test_fit_writes_what_it_shows, test_demo):
+        request.getfixturevalue("sketches")
 
 
 @pytest.fixture
@@ -120,11 +122,18 @@ def test_path_json_and_limits(pitprops, tmp_path):
     content = json.loads(ended.stdout)
     assert ended.exit_code == 0 and content["sparsities"] == [2, 4]
     assert np.shape(content["variances"]) == (2, 2)
-    for arguments, message in ((["-p", "ten"], "sparsities must be"), (["-p", 14], "at most 13")):
+    for arguments, message in (
+        (["-p", "ten"], "sparsities must be"),
+        (["-p", 14], "at most 13"),
+        (["-p", 2, "-k", 14], "n_components must be at most 13"),
+        (["-p", 2, "--gap", -1], "gap must be finite and not negative"),
+    ):
         ended = run("path", pitprops, "--precomputed", *arguments)
         assert (ended.exit_code, message in ended.output) == (2, True), ended.output
+        assert not (tmp_path / "orthospca-out").exists(), arguments
     noise = noise_matrix(tmp_path / "noise.csv")
-    ended = run("path", noise, "--precomputed", "-p", "12", "--gap", 0, "--node-limit", 3)
+    limits = ["--node-limit", 3, "--time-limit", 0.3]
+    ended = run("path", noise, "--precomputed", "-p", "12", "--gap", 0, *limits)
     assert ended.exit_code == 3 and "what is left to prove" in ended.stdout
 
 
@@ -143,6 +152,7 @@ def test_enumeration_of_too_many_supports(tmp_path):
     file = noise_matrix(tmp_path / "noise.csv")
     ended = run("fit", file, "--precomputed", "-k", 1, "-p", 12, "--method", "enumeration")
     assert ended.exit_code == 2 and "method 'enumeration' would have to test" in ended.output
+    assert not (tmp_path / "orthospca-out").exists()
 
 
 def test_faults_of_the_program_are_not_the_users(pitprops, monkeypatch):
@@ -206,7 +216,7 @@ def test_open_gap_is_exit_code_3(tmp_path):
     """Tests that a limit ends with code 3, and that what was found is written."""
     file = noise_matrix(tmp_path / "noise.csv")
     ended = run("fit", file, "--precomputed", "-k", 1, "-p", 12, "--node-limit", 5, "--gap", 0,
-                "-o", tmp_path / "out")  # fmt: skip
+                "--method", "eigenvalue", "-o", tmp_path / "out")  # fmt: skip
     assert ended.exit_code == 3, ended.output
     assert "node limit" in ended.output
     result = Result.load(tmp_path / "out" / "result.json")
@@ -304,18 +314,32 @@ def test_bad_arguments(pitprops, tmp_path):
         (["--n-jobs", 0], "n_jobs must not be 0"),
         (["--threshold", "some"], "threshold must be 'auto' or a number"),
         (["--threshold", -1], "threshold must be finite and not negative"),
-        (["--threshold", 0.5, "--method", "deflation"], "threshold must be 0 with"),
+        (["--threshold", 0.5, "--method", "deflation"], "threshold must be 0.0 with"),
         (["--correlation"], "exclude each other"),
         (["--method", "magic"], "magic"),
     ):
         ended = run("fit", pitprops, "--precomputed", *arguments)
         assert (ended.exit_code, message in ended.output) == (2, True), ended.output
+        assert not (tmp_path / "orthospca-out").exists(), arguments
     ended = run("fit", tmp_path / "nowhere.csv")
     assert ended.exit_code == 2 and "nowhere.csv cannot be read: no such file" in ended.output
     ended = run("fit", tmp_path)
     assert ended.exit_code == 2 and "is a directory" in ended.output
     ended = run("fit", pitprops, "--precomputed", "-o", pitprops)
     assert ended.exit_code == 2 and "cannot be written: file exists" in ended.output
+
+
+@pytest.mark.parametrize("option", [[], ["--correlation"]], ids=["covariance", "correlation"])
+@pytest.mark.parametrize("method", ["branch-and-bound", "enumeration"])
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_extreme_data(tmp_path, unit, method, option):
+    """Tests that numbers whose squares are none are refused in one sentence, by every method."""
+    X = unit * np.random.default_rng(0).standard_normal((20, 4))
+    file = write_matrix(tmp_path / "x.csv", X)
+    ended = run("fit", file, "-k", 1, "-p", 2, "--method", method, *option)
+    assert ended.exit_code == 2, ended.exception
+    assert "rescale the data" in ended.output
+    assert ended.output.startswith("orthospca: ") and ended.output.count("\n") == 1
 
 
 def test_constant_column(tmp_path):

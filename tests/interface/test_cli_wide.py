@@ -16,7 +16,7 @@ from orthospca.data.columns import CHUNK
 from orthospca.interface import commands as _commands
 from orthospca.interface.cli import app
 from orthospca.interface.tables import _table
-from orthospca.wide.stage import LARGEST_MATRIX
+from orthospca.model.tuning import DEFAULT
 
 N = 6000
 GAP = 0.05
@@ -27,9 +27,11 @@ def run(*arguments: object):
 
 
 @pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    """Commands write to the folder they are called in."""
+def empty_folder(request, tmp_path, monkeypatch):
+    """Commands write to the folder they are called in; one of the tests looks at pictures."""
     monkeypatch.chdir(tmp_path)
+    if request.function is not test_dense:
+        request.getfixturevalue("sketches")
 
 
 @pytest.fixture
@@ -133,7 +135,7 @@ def test_open_gap(dense, tmp_path):
 
 def test_what_needs_the_matrix(tmp_path, monkeypatch):
     """Tests that only other methods get the matrix, up to the number that has one."""
-    n = LARGEST_MATRIX + 50
+    n = DEFAULT.wide.formed + 50
     np.save(tmp_path / "x.npy", datasets.make_planted_samples(n, 30).data)
     read = _commands.Source(tmp_path / "x.npy").read
     settings = {"method": "branch-and-bound", "threshold": 0.0}

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from orthospca import DataCovariance
-from orthospca.interface import spectrum
-from orthospca.interface.spectrum import leading_eigenvalues
+from orthospca import DataCovariance, spectrum
+from orthospca.spectrum import leading_eigenvalues
 
 
 def expected(X: np.ndarray, count: int, correlation: bool = False) -> np.ndarray:
@@ -47,7 +46,7 @@ def test_sparse_data_stay_sparse(monkeypatch):
     monkeypatch.setattr(spectrum, "LARGEST_MATRIX", 5)
     X = sparse_data(40, 60)
     Q = DataCovariance(sparse.csr_array(X))
-    monkeypatch.setattr(DataCovariance, "columns", None)
+    monkeypatch.setattr(DataCovariance, "factor", None)
     np.testing.assert_allclose(leading_eigenvalues(Q, 2), expected(X, 2), rtol=1e-8)
 
 

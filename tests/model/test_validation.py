@@ -1,4 +1,4 @@
-"""Bad input is a ValueError that names the argument, the value and, in a matrix, the place."""
+"""Bad input is an InputError that names the argument, the value and, in a matrix, the place."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ import re
 import numpy as np
 import pytest
 
+from helpers.cases import check_statuses
 from orthospca import Result, Status, solve
+from orthospca._errors import InputError
 
 GOOD = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
 
 
 def refuse(*mentions: str, Q: object = GOOD, sparsity: object = 2, **options: object) -> None:
-    """Solving raises a ValueError whose message has each of the mentions as a word or phrase."""
-    with pytest.raises(ValueError) as raised:
+    """Solving raises an InputError whose message has each of the mentions as a word or phrase."""
+    with pytest.raises(InputError) as raised:
         solve(Q, sparsity, **options)
     message = str(raised.value)
     assert "\n" not in message
     for mention in mentions:
         pattern = rf"(?<![\w.]){re.escape(mention)}(?![\w])"
         assert re.search(pattern, message), f"no {mention!r} in {message!r}"
+
+
+def test_input_errors_are_value_errors() -> None:
+    """Tests that whoever catches a ValueError, as is usual, catches what is said of the input."""
+    assert issubclass(InputError, ValueError)
 
 
 def with_entry(i: int, j: int, value: float) -> np.ndarray:
@@ -49,7 +56,7 @@ def test_not_finite(value: float) -> None:
 def test_not_square(Q: object, shape: str) -> None:
     """Tests that anything but a square matrix is refused with its shape."""
     refuse("Q", Q=Q)
-    with pytest.raises(ValueError, match=re.escape(shape)):
+    with pytest.raises(InputError, match=re.escape(shape)):
         solve(Q, 1)
 
 
@@ -65,6 +72,32 @@ def test_asymmetry_is_measured_against_the_matrix() -> None:
     matrix = GOOD * 1e-14
     matrix[2, 1] = 0.25e-14
     refuse("Q", "symmetric", "row 1, column 2", Q=matrix)
+
+
+@pytest.mark.parametrize("largest", [1.01e100, 1e200, 1.7e308, 0.99e-100, 1e-200, 5e-324])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_numbers_out_of_range(largest: float, sign: float) -> None:
+    """Tests that what would overflow or vanish when squared is refused, with its largest entry."""
+    refuse(
+        "Q", "1e-100", "1e+100", "rescale", f"{largest:g}", Q=np.diag([0.0, sign * largest, 0.0])
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-90, 1e90, 1e100])
+def test_ends_of_the_range_are_accepted(scale: float) -> None:
+    """Tests matrices at both ends of the range, whose smallest entries may be far below it."""
+    matrix = scale * np.array([[1.0, 0.25, 0.0], [0.25, 0.5, 0.0], [0.0, 0.0, -1e-300 / scale]])
+    result = solve(matrix, 2, 3)
+    expected = np.sort(np.linalg.eigvalsh(matrix / scale))[::-1]
+    np.testing.assert_allclose(result.variances / scale, expected, rtol=1e-10, atol=1e-15)
+    check_statuses(result, scale, gap=1e-4)
+
+
+def test_zero_is_in_range() -> None:
+    """Tests that a matrix of zeros is one: every variance is zero, and proved so."""
+    result = solve(np.zeros((3, 3)), 2, 3)
+    assert result.variances.tolist() == [0.0, 0.0, 0.0]
+    check_statuses(result, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -116,16 +149,16 @@ def test_sparsity_of_another_type(sparsity: object) -> None:
 )
 def test_bad_list_of_sparsities(sparsity: object, mention: str) -> None:
     """Tests that a list of sparsities of the wrong length or with a bad entry is refused."""
-    with pytest.raises(ValueError, match="sparsity"):
+    with pytest.raises(InputError, match="sparsity"):
         solve(GOOD, sparsity, 2)
-    with pytest.raises(ValueError, match=re.escape(mention)):
+    with pytest.raises(InputError, match=re.escape(mention)):
         solve(GOOD, sparsity, 2)
 
 
 @pytest.mark.parametrize("n_components", [0, -1, 4, 2.0, 1.5, True, "1", None, np.nan, [1]])
 def test_bad_number_of_components(n_components: object) -> None:
     """Tests that a number of components below 1, above n or of another type is refused."""
-    with pytest.raises(ValueError, match="n_components") as raised:
+    with pytest.raises(InputError, match="n_components") as raised:
         solve(GOOD, 2, n_components)
     assert str(n_components) in str(raised.value)
 
@@ -133,7 +166,7 @@ def test_bad_number_of_components(n_components: object) -> None:
 @pytest.mark.parametrize("method", ["magic", "", "Enumeration", "branch_and_bound", None, 3, []])
 def test_unknown_method(method: object) -> None:
     """Tests that an unknown method is refused, and that the message names those that exist."""
-    with pytest.raises(ValueError, match="method") as raised:
+    with pytest.raises(InputError, match="method") as raised:
         solve(GOOD, 2, method=method)
     message = str(raised.value)
     assert repr(method) in message
@@ -145,7 +178,7 @@ def test_unknown_method(method: object) -> None:
 @pytest.mark.parametrize("value", [-1.0, -1e-300, np.nan, -np.inf, "0.1", [0.1], True, 1j])
 def test_bad_tolerance(name: str, value: object) -> None:
     """Tests that negative, infinite, NaN and non-numeric tolerances are refused by name."""
-    with pytest.raises(ValueError, match=name) as raised:
+    with pytest.raises(InputError, match=name) as raised:
         solve(GOOD, 2, **{name: value})
     assert str(value) in str(raised.value)
 
@@ -154,41 +187,41 @@ def test_bad_tolerance(name: str, value: object) -> None:
 @pytest.mark.parametrize("value", [None, np.inf])
 def test_no_tolerance(name: str, value: object) -> None:
     """Tests that None and infinity are no tolerances."""
-    with pytest.raises(ValueError, match=name):
+    with pytest.raises(InputError, match=name):
         solve(GOOD, 2, **{name: value})
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, "10", True, np.nan])
 def test_bad_node_limit(value: object) -> None:
     """Tests that a node limit is a whole number that is not negative."""
-    with pytest.raises(ValueError, match="node_limit"):
+    with pytest.raises(InputError, match="node_limit"):
         solve(GOOD, 2, node_limit=value)
 
 
 @pytest.mark.parametrize("value", [0, 1.5, "2", True])
 def test_bad_number_of_jobs(value: object) -> None:
     """Tests that a number of jobs is a whole number other than 0."""
-    with pytest.raises(ValueError, match="n_jobs"):
+    with pytest.raises(InputError, match="n_jobs"):
         solve(GOOD, 2, n_jobs=value)
 
 
 @pytest.mark.parametrize("value", ["print", 3, [print]])
 def test_bad_callback(value: object) -> None:
     """Tests that a callback that cannot be called is refused before the search."""
-    with pytest.raises(ValueError, match="callback"):
+    with pytest.raises(InputError, match="callback"):
         solve(GOOD, 2, callback=value)
 
 
 @pytest.mark.parametrize("value", ["seed", 1.5])
 def test_bad_random_state(value: object) -> None:
     """Tests that a random state that is no seed is refused by name."""
-    with pytest.raises(ValueError, match="random_state"):
+    with pytest.raises(InputError, match="random_state"):
         solve(GOOD, 2, random_state=value)
 
 
 def test_too_large_to_enumerate() -> None:
     """Tests that a hopeless enumeration is refused with its number of supports and a way out."""
-    with pytest.raises(ValueError, match="enumeration") as raised:
+    with pytest.raises(InputError, match="enumeration") as raised:
         solve(np.eye(200) + 1, 50, method="enumeration")
     message = str(raised.value)
     assert "e+47" in message or "4538" in message.replace(",", "").replace("_", "")
@@ -198,7 +231,7 @@ def test_too_large_to_enumerate() -> None:
 def test_a_later_stage_too_large_to_enumerate() -> None:
     """Tests that the refusal comes before the first stage is solved, not after it."""
     seen = []
-    with pytest.raises(ValueError, match="enumeration"):
+    with pytest.raises(InputError, match="enumeration"):
         solve(np.eye(200) + 1, [1, 50], 2, method="enumeration", callback=seen.append)
     assert not seen
 
@@ -229,7 +262,9 @@ def test_tiny_negative_eigenvalues_are_accepted() -> None:
 
 def test_indefinite_is_accepted() -> None:
     """Tests that a matrix with large negative eigenvalues is solved."""
-    assert first_variance(solve([[1.0, 3.0], [3.0, 1.0]], 2, gap=0.0)) == pytest.approx(4.0)
+    result = solve([[1.0, 3.0], [3.0, 1.0]], 2, gap=0.0)
+    assert result.variances[0] == pytest.approx(4.0)
+    check_statuses(result, 3.0)
     assert first_variance(solve([[-5.0]], 1)) == -5.0
 
 

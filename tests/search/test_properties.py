@@ -6,8 +6,8 @@ compared with the brute force *given the components that the solver returned bef
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from unittest import mock
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,13 +15,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from helpers.brute_force import is_unique, stage_interval, support_above
+from helpers.cases import BRANCHING, RELAXING, is_met, supports_of
 from helpers.strategies import KINDS, Problem, problems
 from orthospca import Result, Status, solve
-from orthospca.bounds.conditioning import walk as conditioning
-from orthospca.bounds.relaxation import node as strong
-from orthospca.search import descent
-from orthospca.search import methods as stages
-from orthospca.search import tree as search
+from orthospca.facade import solve_as_set
+from orthospca.model.settings import Settings
+from orthospca.model.tuning import RelaxationTuning, Tuning
 
 METHODS = ("enumeration", "eigenvalue", "branch-and-bound", "relaxation")
 
@@ -31,11 +30,6 @@ AGREEMENT = 1e-9
 ROUNDING = 1e-12
 #: How far from orthonormal the components may be.
 ORTHONORMALITY = 1e-12
-
-#: From how many supports on a node is bounded and not enumerated.
-SHORTCUTS = ("ENUMERATE_BELOW", "ENUMERATE_BELOW_STRONG", "ENUMERATE_WITHOUT_INCUMBENT")
-
-BUDGETS = ("FIRST_BUDGET", "RUNG_BUDGET", "LAST_BUDGET")
 
 examples = settings.default.max_examples
 few = settings(max_examples=examples)
@@ -47,17 +41,14 @@ def solve_exactly(problem: Problem, method: str, **options) -> Result:
     return branch(problem, problem.n, method=method, gap=0.0, eps=0.0, **options)
 
 
-def branch(problem: Problem, n_components: int, **options) -> Result:
+def branch(
+    problem: Problem, n_components: int, *, method: str, tuning: Tuning = BRANCHING, **options
+) -> Result:
     """Solve without the shortcut that enumerates small nodes: here every node would be small."""
-    with ExitStack() as patches:
-        patches.enter_context(mock.patch.multiple(stages, **dict.fromkeys(SHORTCUTS, 1)))
-        patches.enter_context(mock.patch.object(conditioning, "ENUMERATE_BELOW", 1))
-        if options.get("method") == "relaxation":
-            # Nothing is searched by conditioning: the relaxation has to do all of it.
-            options["method"] = "branch-and-bound"
-            patches.enter_context(mock.patch.multiple(descent, **dict.fromkeys(BUDGETS, -1)))
-            patches.enter_context(mock.patch.object(search, "NODE_BUDGET", -1))
-        return solve(problem.matrix, problem.sparsity, n_components, **options)
+    if method == "relaxation":
+        method, tuning = "branch-and-bound", RELAXING
+    asked = Settings.validate(method=method, tuning=tuning, **options)
+    return solve_as_set(problem.matrix, problem.sparsity, n_components, asked)
 
 
 def check_feasible(problem: Problem, result: Result) -> None:
@@ -74,7 +65,7 @@ def check_feasible(problem: Problem, result: Result) -> None:
         assert 1 <= len(support) <= problem.sparsity_of(k)
         variance = x @ problem.matrix @ x
         assert abs(result.variances[k] - variance) <= ROUNDING * problem.scale
-    assert (result.upper_bounds >= result.variances - ROUNDING * problem.scale).all()
+    assert (result.upper_bounds >= result.variances).all()
     assert (result.gaps >= 0).all()
 
 
@@ -93,10 +84,14 @@ def check_stages(
     count = problem.n if count is None else count
     scale = problem.scale
     for k in range(count):
-        truth = stage_interval(problem.matrix, result.components[:k], problem.sparsity_of(k))
+        previous, p = result.components[:k], problem.sparsity_of(k)
+        truth = stage_interval(problem.matrix, previous, p)
+        supports = supports_of(problem.matrix, previous, p)
         if k == len(result.components):
             assert truth.low is None, f"stage {k} ended, but a component of {truth.low} exists"
-            assert result.status is Status.EXHAUSTED
+            assert supports.above(-math.inf) is None
+            closed = set(result.statuses) <= {Status.OPTIMAL}
+            assert result.status is (Status.EXHAUSTED if closed else Status.PRECISION)
             # With a list of sparsities a later stage may be allowed more features than this one.
             allowed = max(problem.sparsity_of(later) for later in range(k, count))
             assert result.exhausted or allowed > problem.sparsity_of(k)
@@ -106,15 +101,15 @@ def check_stages(
         doubt = scale * 1e-15 / truth.smallest
         value, bound = result.variances[k], result.upper_bounds[k]
         tolerance = max(eps, gap * abs(value))
+        # The value is that of a vector that is orthogonal up to rounding, the bound is exact.
         assert value <= truth.high + AGREEMENT * scale + doubt
-        assert bound - value <= max(tolerance, AGREEMENT * scale + doubt)
+        assert supports.above(bound) is None
         if truth.low is not None:
             assert value >= truth.low - tolerance - AGREEMENT * scale - doubt
-            assert bound >= truth.low - ROUNDING * scale - doubt
         # Where the scale is far above the value, rounding may leave more than the tolerance.
-        assert result.statuses[k] in (Status.OPTIMAL, Status.PRECISION)
-        if result.statuses[k] is Status.PRECISION:
-            assert bound - value <= 1e-8 * scale
+        met = is_met(value, bound, eps, gap)
+        assert result.statuses[k] is (Status.OPTIMAL if met else Status.PRECISION)
+        assert met or bound - value <= AGREEMENT * scale + doubt
     assert len(result.components) == count
     assert result.status in (Status.OPTIMAL, Status.PRECISION)
 
@@ -151,8 +146,9 @@ def test_shortcuts_are_optimal_too(method: str, problem: Problem) -> None:
 @given(problem=problems(), first=st.integers(1, 4), more=st.integers(0, 2))
 def test_priced_out_features(problem: Problem, first: int, more: int) -> None:
     """Tests the same where the strong bound prices features out, as it does with hundreds."""
-    with mock.patch.multiple(strong, FIRST_ACTIVE=first, LARGEST_ACTIVE=first + more):
-        result = solve_exactly(problem, "branch-and-bound")
+    relaxation = RelaxationTuning(first_active=first, largest_active=first + more)
+    tuning = replace(BRANCHING, relaxation=relaxation)
+    result = solve_exactly(problem, "branch-and-bound", tuning=tuning)
     check_feasible(problem, result)
     check_stages(problem, result)
 
@@ -239,7 +235,7 @@ def test_full_sparsity_is_ordinary_pca(method: str, problem: Problem) -> None:
     result = solve_exactly(full, method)
     eigenvalues = np.linalg.eigvalsh(problem.matrix)[::-1]
     np.testing.assert_allclose(result.variances, eigenvalues, atol=1e-11 * problem.scale)
-    assert result.status is Status.OPTIMAL
+    check_stages(full, result)
 
 
 @pytest.mark.parametrize("method", METHODS)

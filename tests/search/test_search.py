@@ -9,43 +9,53 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from helpers.brute_force import candidates, support_above
+from helpers.brute_force import support_above
 from helpers.cases import (
+    BRANCHING,
     KINDS,
+    RELAXING,
     Case,
     Exact,
     Fixing,
     Loose,
     Weak,
     check_closed,
+    check_covered,
+    check_status,
     classical_bound,
+    has_spent_features,
+    is_met,
     lopsided,
     random_cutoff,
     random_node,
     run,
     strong_bound,
+    supports_of,
 )
+from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound
-from orthospca.bounds.conditioning import walk as conditioning
-from orthospca.bounds.relaxation import node as strong
 from orthospca.bounds.relaxation.node import StrongBound
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Bound, Node, NodeBound
+from orthospca.model.nodes import Bound, Closed, Node, NodeBound, Reason
 from orthospca.model.result import Status
+from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
-from orthospca.search import descent
-from orthospca.search import methods as stages
-from orthospca.search import tree as search_module
+from orthospca.model.tuning import RelaxationTuning, Tuning
+from orthospca.search import knowledge, methods, tree
+from orthospca.search.forms import MatrixForm
+from orthospca.search.knowledge import Knowledge
+from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome
-from orthospca.search.tree import BranchAndBound
-from orthospca.supports.best import no_feasible_vector
+from orthospca.search.tree import TreeSearch
+from orthospca.supports.best import Candidate, best_on_support, no_feasible_vector
 
 BOUNDS: tuple[Callable[[Case], Bound], ...] = (
     Loose,
@@ -71,7 +81,8 @@ def test_any_valid_bound_leads_to_the_optimum(make: Callable, enumerate_below: i
             continue
         assert outcome.best is not None
         assert outcome.status is Status.OPTIMAL
-        assert outcome.best.value == pytest.approx(case.optimum, abs=2e-9 * case.scale)
+        check_status(outcome, case.scale, 1e-9 * case.scale)
+        assert outcome.best.value <= case.optimum + case.slack
         x = outcome.best.vector
         assert np.count_nonzero(x) <= case.p
         assert abs(np.linalg.norm(x) - 1) <= 1e-12
@@ -92,12 +103,8 @@ def test_wide_tolerance_leaves_a_valid_bound(make: Callable) -> None:
         for part in (0.3, 0.7, 1.0, 1.5):
             eps = part * (case.optimum - incumbent.value)
             outcome = run(case, make(case), Tolerance(eps, 0.0), incumbent=incumbent)
-            assert outcome.upper >= case.optimum - case.slack, (seed, part)
             check_closed(case, outcome, complete=False)
-            if outcome.status is Status.OPTIMAL:
-                assert outcome.best is not None
-                gap = outcome.upper - outcome.best.value
-                assert gap <= max(eps, 1e-10 * case.scale) * (1 + 1e-12)
+            check_status(outcome, case.scale, eps)
 
 
 @pytest.mark.parametrize("make", [Weak, Fixing, strong_bound])
@@ -123,14 +130,14 @@ def test_node_limit(make: Callable) -> None:
         case = Case(seed, smallest=4)
         for limit in range(1, 16):
             outcome = run(case, make(case), watch=Watch(node_limit=limit))
-            assert outcome.upper >= case.optimum - case.slack
-            if outcome.status is Status.OPTIMAL:
-                assert outcome.best is not None
-                assert outcome.best.value == pytest.approx(case.optimum, abs=2e-9 * case.scale)
-            elif outcome.status is Status.EXHAUSTED:
+            assert case.above(outcome.upper) is None
+            if outcome.status is Status.EXHAUSTED:
                 assert not case.values
             else:
-                assert outcome.status is Status.NODE_LIMIT
+                assert outcome.status in (Status.OPTIMAL, Status.NODE_LIMIT)
+            if outcome.best is not None:
+                assert outcome.best.value <= case.optimum + case.slack
+                check_status(outcome, case.scale, 1e-9 * case.scale)
 
 
 @pytest.mark.parametrize("make", BOUNDS)
@@ -175,12 +182,14 @@ def test_interrupt_inside_the_bound(make: Callable, n_jobs: int) -> None:
 
             watch = Watch()
             outcome = run(case, interrupted, watch=watch, n_jobs=n_jobs)
-            assert outcome.upper >= case.optimum - case.slack
+            assert case.above(outcome.upper) is None
             if len(calls) > last:
                 interrupts += 1
                 assert watch.interrupted
-                met = outcome.best is not None and outcome.upper <= outcome.best.value + 1e-8
-                assert outcome.status is Status.INTERRUPTED or met
+                met = outcome.best is not None and is_met(
+                    outcome.best.value, outcome.upper, 1e-9 * case.scale
+                )
+                assert outcome.status is (Status.OPTIMAL if met else Status.INTERRUPTED)
         assert interrupts or not case.values
 
 
@@ -201,20 +210,20 @@ def test_interrupt_by_the_callback() -> None:
                     return len(reports) > last
 
                 outcome = run(case, Loose(case), watch=Watch(callback=callback))
-                assert outcome.upper >= case.optimum - case.slack
-                assert all(report.upper >= case.optimum - case.slack for report in reports)
+                assert case.above(outcome.upper) is None
+                assert all(case.above(report.upper) is None for report in reports)
 
 
 class InterruptAt:
-    """Raises Ctrl-C before a chosen line of the search module, counted as they are executed."""
+    """Raises Ctrl-C before a chosen line of the search, counted as they are executed."""
+
+    FILES = (tree.__file__, knowledge.__file__)
 
     def __init__(self, line: int) -> None:
         self.left = line
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if frame.f_code.co_filename != search_module.__file__:
-            return None
-        if frame.f_code.co_name == "_outcome":
+        if frame.f_code.co_filename not in self.FILES:
             return None
         if event == "line":
             self.left -= 1
@@ -232,11 +241,7 @@ def test_interrupt_at_any_line(seed: int) -> None:
     are being worked on.
     """
     case = Case(seed, smallest=4, largest=5)
-    case.p = 2
-    case.problem = Subproblem(case.matrix, 2, np.empty((len(case.matrix), 0)))
-    case.previous = np.empty((0, len(case.matrix)))
-    case.values = {b.support: b.value for b, _ in candidates(case.matrix, case.previous, 2)}
-    case.optimum = max(case.values.values())
+    case.use(case.matrix, np.empty((0, len(case.matrix))), 2)
     wrong = []
     for line in range(3000):
         tracer = InterruptAt(line)
@@ -248,7 +253,7 @@ def test_interrupt_at_any_line(seed: int) -> None:
             continue
         finally:
             sys.settrace(before)
-        if outcome.upper < case.optimum - case.slack:
+        if case.above(outcome.upper) is not None:
             wrong.append((line, outcome.upper, case.optimum))
         if tracer.left >= 0:
             break
@@ -266,57 +271,76 @@ def test_roots_that_overlap_or_are_missing() -> None:
         n = len(case.matrix)
         roots = [Node(np.array([i]), np.arange(n)) for i in range(n)]
         tolerance = Tolerance(1e-9 * case.scale, 0.0)
-        search = BranchAndBound(case.problem, Weak(case), tolerance, Watch())
-        outcome = search.run(roots)
-        assert outcome.best is not None
-        assert outcome.best.value == pytest.approx(case.optimum, abs=2e-9 * case.scale)
-        assert outcome.upper >= case.optimum - case.slack
-        search = BranchAndBound(case.problem, Weak(case), tolerance, Watch(), upper=1e9)
-        search.closed_upper = case.optimum
-        assert search.run([]).upper >= case.optimum
+        known = Knowledge(case.problem, tolerance, Watch())
+        outcome = TreeSearch(known, Weak(case)).run(roots)
+        assert outcome.status is Status.OPTIMAL
+        check_status(outcome, case.scale, tolerance.eps)
+        check_closed(case, outcome, complete=True)
+        known = Knowledge(case.problem, tolerance, Watch(), upper=1e9)
+        closed = Closed(np.arange(0), np.arange(n), case.optimum, Reason.ENUMERATED)
+        known.record.enter(closed)
+        assert TreeSearch(known, Weak(case)).run([]).upper == case.optimum
 
 
-@pytest.mark.parametrize(("eps", "gap"), [(0.0, 0.0), (0.1, 0.0), (0.0, 1e-4), (1e-3, 0.1)])
-def test_cutoff_keeps_the_tolerance(eps: float, gap: float) -> None:
-    """Tests that a node closed at the cutoff leaves the tolerance met, in spite of rounding."""
-    tolerance = Tolerance(eps, gap)
-    assert tolerance.cutoff(-math.inf) == -math.inf
-    rng = np.random.default_rng(0)
-    for lower in rng.standard_normal(2000) * 10.0 ** rng.uniform(-8, 8, size=2000):
-        cutoff = tolerance.cutoff(float(lower))
-        assert cutoff >= lower
-        assert tolerance.met(float(lower), cutoff)
-    assert not tolerance.met(-math.inf, 1.0)
+#: The methods, with what makes them branch; the last one without any search by conditioning, which
+#: leaves the relaxation little to do.
+STAGES: dict[str, tuple[Method, Tuning]] = {
+    "enumeration": (Method.ENUMERATION, BRANCHING),
+    "eigenvalue": (Method.EIGENVALUE, BRANCHING),
+    "branch-and-bound": (Method.BRANCH_AND_BOUND, BRANCHING),
+    "relaxation": (Method.BRANCH_AND_BOUND, RELAXING),
+}
 
 
-#: How many supports are enumerated rather than bounded; everything here would be.
-SHORTCUTS = ("ENUMERATE_BELOW", "ENUMERATE_BELOW_STRONG", "ENUMERATE_WITHOUT_INCUMBENT")
+def settings_of(name: str, tolerance: Tolerance) -> Settings:
+    method, tuning = STAGES[name]
+    return Settings(method=method, tolerance=tolerance, tuning=tuning)
 
 
-def by_relaxation(*arguments: Any) -> Outcome:
-    """The strong bound without any search by conditioning, which leaves it little to do."""
-    return stages.solve_by_strong_bound(*arguments)
+def start_with(patch: pytest.MonkeyPatch, rank: int | None) -> None:
+    """Let stages begin with the vectors of supports of a rank, or with none.
+
+    A heuristic that finds the optimum at once would hide everything that was wrongly ruled out. Of
+    single features the best one is given: that is no matter of luck.
+    """
+
+    def find(form: MatrixForm, stop: Callable) -> list[Candidate | None]:
+        problem = form.problem
+        found: list[Candidate | None] = [None] * (problem.sparsity + 1)
+        for size in range(1, problem.sparsity + 1) if rank is not None else ():
+            values = values_of(problem, size)
+            ordered = sorted(values, key=values.__getitem__, reverse=True)
+            if ordered:
+                support = ordered[min(rank, len(ordered) - 1) if size > 1 else 0]
+                found[size] = best_on_support(problem, np.array(support))
+        return found
+
+    patch.setattr(MatrixForm, "find", find)
+    patch.setattr(MatrixForm, "follow", lambda *_: [])
+    patch.setattr(methods, "find_incumbent", lambda *_, **__: None)
 
 
-STAGES = (
-    stages.solve_by_enumeration,
-    stages.solve_by_classical_bounds,
-    stages.solve_by_strong_bound,
-    by_relaxation,
-)
+def values_of(problem: Subproblem, size: int) -> dict[tuple[int, ...], float]:
+    previous = np.ascontiguousarray(problem.previous.T)
+    return supports_of(problem.covariance, previous, size).values
+
+
+def check_rungs(problem: Subproblem, outcome: Outcome) -> None:
+    """What was proved for smaller sparsities on the way is true as well."""
+    previous = np.ascontiguousarray(problem.previous.T)
+    for rung in outcome.rungs:
+        supports = supports_of(problem.covariance, previous, rung.size)
+        assert supports.above(rung.upper) is None, rung
+        if rung.best is not None:
+            assert np.count_nonzero(rung.best.vector) <= rung.size
+            assert rung.best.value <= rung.upper
 
 
 def check_stages(
-    seeds: range, solve_stage: Callable, disguise: bool, rank: int | None, patch: pytest.MonkeyPatch
+    seeds: range, name: str, disguise: bool, rank: int | None, patch: pytest.MonkeyPatch
 ) -> None:
     """Whole stages that begin with the vector of a support of that rank, or with none."""
-    for shortcut in SHORTCUTS:
-        patch.setattr(stages, shortcut, 1)
-    patch.setattr(conditioning, "ENUMERATE_BELOW", 1)
-    if solve_stage is by_relaxation:
-        for budget in ("FIRST_BUDGET", "RUNG_BUDGET", "LAST_BUDGET"):
-            patch.setattr(descent, budget, -1)
-        patch.setattr(search_module, "NODE_BUDGET", -1)
+    start_with(patch, rank)
     for seed in seeds:
         case = Case(seed, smallest=3)
         if disguise:
@@ -324,63 +348,90 @@ def check_stages(
         if not case.values:
             continue
         first = None if rank is None else case.candidate(rank)
-        patch.setattr(stages, "find_incumbent", lambda *_, first=first: first)
         distance = case.scale if first is None else case.optimum - first.value
+        part, _ = case.problem.without_spent_features()
         for eps in (0.0, 0.3 * distance, 1.1 * distance):
-            outcome = solve_stage(case.problem, Tolerance(eps, 0.0), Watch(node_limit=5000), None)
-            assert outcome.upper >= case.optimum - case.slack, (seed, eps)
+            settings = settings_of(name, Tolerance(eps, 0.0))
+            outcome = solve_stage(case.problem, settings, Watch(node_limit=5000), first)
+            assert case.above(outcome.upper) is None, (seed, eps)
             assert outcome.best is not None
             assert outcome.best.value <= case.optimum + case.slack
-            if outcome.status is Status.OPTIMAL:
-                allowed = eps + 1e-9 * case.problem.scale
-                assert case.optimum - outcome.best.value <= allowed, (seed, eps)
-            for T, value in case.values.items():
-                covered = any(
-                    set(c.included) <= set(T) <= set(c.allowed) and c.upper >= value - case.slack
-                    for c in outcome.closed
-                )
-                assert covered or value <= outcome.upper + case.slack
+            check_status(outcome, case.supports.scale, eps)
+            assert outcome.status in (Status.OPTIMAL, Status.PRECISION), (seed, eps)
+            check_rungs(part, outcome)
+            if not has_spent_features(case):
+                check_covered(case, outcome)
 
 
 @pytest.mark.parametrize("rank", [None, 1, -1])
 @pytest.mark.parametrize("disguise", [False, True])
-@pytest.mark.parametrize("solve_stage", STAGES)
+@pytest.mark.parametrize("name", STAGES)
 def test_stage_with_any_incumbent(
-    solve_stage: Callable, disguise: bool, rank: int | None, monkeypatch: pytest.MonkeyPatch
+    name: str, disguise: bool, rank: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tests whole stages, screening included, that begin with a bad incumbent or with none.
-
-    A heuristic that finds the optimum at once would hide everything that was wrongly ruled out.
-    """
-    check_stages(range(800, 822), solve_stage, disguise, rank, monkeypatch)
+    """Tests whole stages, with all that they begin with, from a bad incumbent or from none."""
+    check_stages(range(800, 822), name, disguise, rank, monkeypatch)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [None, 1, 3, -1])
 @pytest.mark.parametrize("disguise", [False, True])
-@pytest.mark.parametrize("solve_stage", STAGES)
+@pytest.mark.parametrize("name", STAGES)
 def test_stage_with_any_incumbent_at_length(
-    solve_stage: Callable, disguise: bool, rank: int | None, monkeypatch: pytest.MonkeyPatch
+    name: str, disguise: bool, rank: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tests hundreds of such stages."""
-    check_stages(range(822, 1000), solve_stage, disguise, rank, monkeypatch)
+    check_stages(range(822, 1000), name, disguise, rank, monkeypatch)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_a_single_feature_is_found_whatever_is_known(name: str) -> None:
+    """Tests p = 1 where components use the features of largest variance, and a hint is given."""
+    n = 40
+    matrix = np.diag([*[100.0] * 30, *np.arange(1.0, 11.0)])
+    X = np.zeros((n, 1))
+    X[:30] = math.sqrt(1 / 30)
+    hints = (None, Candidate(1.0, np.eye(n)[30]), Candidate(10.0, np.eye(n)[39]))
+    for hint in hints:
+        settings = settings_of(name, Tolerance(0.0, 1e-9))
+        outcome = solve_stage(Subproblem(matrix, 1, X), settings, Watch(), hint)
+        assert outcome.best is not None
+        assert outcome.best.value == 10.0
+        assert outcome.upper >= 10.0
+        assert outcome.status is Status.OPTIMAL
+
+
+def test_node_limit_of_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that better vectors found on the way are no excuse for more nodes than allowed."""
+    start_with(monkeypatch, -1)
+    tuning = replace(RELAXING, tree=replace(RELAXING.tree, round=1))
+    settings = Settings(tolerance=Tolerance(0.0, 1e-9), tuning=tuning)
+    stopped = 0
+    for seed in range(900, 960):
+        case = Case(seed, largest=9, smallest=6)
+        for limit in (1, 3, 6) if case.values else ():
+            watch = Watch(node_limit=limit)
+            outcome = solve_stage(case.problem, settings, watch)
+            assert case.above(outcome.upper) is None
+            # A round takes two nodes, and there may be one root for each feature.
+            assert outcome.nodes <= limit + max(2, len(case.matrix)), (seed, limit)
+            assert all(entry.nodes <= outcome.nodes for entry in watch.journal.history)
+            stopped += outcome.status is Status.NODE_LIMIT
+    assert stopped > 10
 
 
 #: Sizes of loadings: those around the rank tolerance are the delicate ones.
 LOADINGS = np.array([0, 0, 3, 6, 9, 11, 12.5, 13.2, 14, 16])
 
 
-@pytest.mark.parametrize("solve_stage", STAGES)
-def test_components_with_tiny_loadings(
-    solve_stage: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("name", STAGES)
+def test_components_with_tiny_loadings(name: str) -> None:
     """Tests components with loadings down to 1e-16 against exactly orthogonal vectors.
 
     On some supports they restrict to nearly dependent vectors, or to nearly nothing. The bound, and
     the proof that no vector exists, are checked in rational arithmetic.
     """
-    for shortcut in SHORTCUTS:
-        monkeypatch.setattr(stages, shortcut, 1)
+    settings = settings_of(name, Tolerance(0.0, 1e-4))
     for seed in range(60):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 5))
@@ -391,7 +442,7 @@ def test_components_with_tiny_loadings(
         X = X[:, np.linalg.norm(X, axis=0) > 0]
         X = np.linalg.qr(X)[0] if rng.random() < 0.5 else X / np.linalg.norm(X, axis=0)
         problem = Subproblem(matrix, p, np.ascontiguousarray(X))
-        outcome = solve_stage(problem, Tolerance(0.0, 1e-4), Watch(node_limit=300), None)
+        outcome = solve_stage(problem, settings, Watch(node_limit=300))
         bound = outcome.upper if outcome.upper > -math.inf else -1e200
         if math.isfinite(bound):
             assert support_above(matrix, X.T, p, bound) is None, seed
@@ -400,12 +451,11 @@ def test_components_with_tiny_loadings(
 def check_bound(case: Case, node: Node, bound: NodeBound, cutoff: float) -> None:
     """What a bound says of a node, against every support of it."""
     kept = case.inside(bound)
-    gone = [v for T, v in case.inside(node).items() if T not in kept]
+    gone = [T for T in case.inside(node) if T not in kept]
     assert set(node.included) <= set(bound.included) <= set(bound.allowed) <= set(node.allowed)
-    assert max(kept.values(), default=-math.inf) <= bound.upper + case.slack
-    assert max(gone, default=-math.inf) <= cutoff + case.slack
-    covered = max(bound.upper, bound.fixed_upper)
-    assert max(gone, default=-math.inf) <= covered + case.slack
+    assert case.above(bound.upper, kept) is None
+    assert case.above(cutoff, gone) is None
+    assert case.above(max(bound.upper, bound.fixed_upper), gone) is None
     for support in bound.supports:
         assert len(set(support.tolist())) == len(support) == case.p
         assert set(bound.included) <= set(support) <= set(bound.allowed)
@@ -418,26 +468,26 @@ def is_open(case: Case, bound: NodeBound, cutoff: float) -> bool:
     return bound.upper > cutoff and not determined and not infeasible
 
 
-#: Values of LARGEST_ACTIVE, FIRST_ACTIVE, GROWTH and GROWTH_ROUNDS: the real ones, and small ones
-#: that force pricing.
-ACTIVE_SETS = (None, (2, 1, 1, 1), (3, 3, 2, 4), (4, 2, 1, 2))
+#: How large the active set may be, and how it grows: as it is, and so small that pricing is forced.
+ACTIVE_SETS = (
+    RelaxationTuning(),
+    RelaxationTuning(largest_active=2, first_active=1, growth=1, growth_rounds=1),
+    RelaxationTuning(largest_active=3, first_active=3, growth=2, growth_rounds=4),
+    RelaxationTuning(largest_active=4, first_active=2, growth=1, growth_rounds=2),
+)
 
 
-def check_nodes(
-    seeds: range, sizes: tuple[int, ...] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def check_nodes(seeds: range, tuning: RelaxationTuning) -> None:
     """The strong bound of random nodes and of their descendants, against every support."""
-    names = ("LARGEST_ACTIVE", "FIRST_ACTIVE", "GROWTH", "GROWTH_ROUNDS")
-    for name, value in zip(names, sizes or (), strict=False):
-        monkeypatch.setattr(strong, name, value)
     for seed in seeds:
         case = Case(seed, largest=9, smallest=3)
         if not case.values:
             continue
         shift = float(case.rng.choice([0.0, 0.5, -0.5])) * case.scale
         iterations = int(case.rng.choice([0, 1, 6, 40]))
+        scale = max(abs(case.optimum), 1e-3 * case.scale)
         strong_of = StrongBound(
-            case.problem, max(abs(case.optimum), 1e-3 * case.scale), shift, iterations
+            case.problem, scale, shift, replace(tuning, max_iterations=iterations)
         )
         for _ in range(3):
             cutoff = random_cutoff(case)
@@ -461,22 +511,18 @@ def check_nodes(
 
 
 @pytest.mark.parametrize("part", range(3))
-@pytest.mark.parametrize("sizes", ACTIVE_SETS)
-def test_strong_bound_node_by_node(
-    sizes: tuple[int, ...] | None, part: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("tuning", ACTIVE_SETS)
+def test_strong_bound_node_by_node(tuning: RelaxationTuning, part: int) -> None:
     """Tests random nodes; the children inherit what their parent hands down, as in the search."""
-    check_nodes(range(500 + part, 600, 3), sizes, monkeypatch)
+    check_nodes(range(500 + part, 600, 3), tuning)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(3))
-@pytest.mark.parametrize("sizes", ACTIVE_SETS)
-def test_strong_bound_node_by_node_at_length(
-    sizes: tuple[int, ...] | None, part: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("tuning", ACTIVE_SETS)
+def test_strong_bound_node_by_node_at_length(tuning: RelaxationTuning, part: int) -> None:
     """Tests thousands of nodes more."""
-    check_nodes(range(600 + part, 1800, 3), sizes, monkeypatch)
+    check_nodes(range(600 + part, 1800, 3), tuning)
 
 
 @pytest.mark.parametrize("part", range(2))
@@ -498,10 +544,8 @@ def test_classical_bound_node_by_node(part: int) -> None:
 def test_fixing_that_leaves_nothing_feasible() -> None:
     """Tests a node of which fixing leaves only indices that the components fill completely."""
     case = Case(0)
-    case.matrix, case.p = np.diag([0.0, 0.0, -5.0]), 1
-    case.previous = np.eye(3)[:2]
-    case.problem = Subproblem(case.matrix, 1, np.eye(3)[:, :2])
-    case.values, case.optimum, case.slack = {(2,): -5.0}, -5.0, 1e-12
+    case.use(np.diag([0.0, 0.0, -5.0]), np.eye(3)[:2], 1)
+    assert case.values == {(2,): -5.0}
     for cutoff in (-6.0, -5.0, -1.0, 1.0):
         for shift in (0.0, -10.0, -2.5):
             bound = StrongBound(case.problem, 5.0, shift)(case.root, cutoff, Watch())

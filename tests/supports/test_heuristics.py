@@ -9,6 +9,7 @@ import pytest
 
 from helpers import strategies
 from helpers.brute_force import candidates, sequence
+from helpers.cases import KINDS, largest_entry, supports_of
 from orthospca.model.stage import Subproblem
 from orthospca.supports.heuristics import (
     best_of,
@@ -19,8 +20,6 @@ from orthospca.supports.heuristics import (
     swap_search,
     truncated_power,
 )
-
-KINDS = tuple(getattr(strategies, kind.replace("-", "_")) for kind in strategies.KINDS)
 
 
 class Case:
@@ -36,13 +35,17 @@ class Case:
             found = sequence(self.matrix, [p] * int(rng.integers(1, n + 1)))
             self.previous = np.array([optimum.vector for optimum in found])
         self.problem = Subproblem(self.matrix, p, np.ascontiguousarray(self.previous.T))
-        found = [best.value for best, _ in candidates(self.matrix, self.previous, p)]
-        self.optimum = max(found, default=-math.inf)
+        found = supports_of(self.matrix, self.previous, p).values
+        self.optimum = max(found.values(), default=-math.inf)
 
 
 def check_feasible(case: Case, vector: np.ndarray, value: float) -> None:
-    """Sparse, of unit length, orthogonal to what came before, with the value it says."""
-    scale, n = case.problem.scale, len(vector)
+    """Sparse, of unit length, orthogonal to what came before, with the value it says.
+
+    The value is that of a vector which is orthogonal, and of length 1, up to rounding only: hence
+    the allowance.
+    """
+    scale, n = largest_entry(case.matrix), len(vector)
     assert vector.shape == (n,)
     assert 1 <= np.count_nonzero(vector) <= case.problem.sparsity
     assert abs(np.linalg.norm(vector) - 1) <= 1e-12
@@ -138,7 +141,7 @@ def test_moves_return_supports(kind) -> None:
             swapped = swap_search(matrix, shuffled, allowed, fixed)
             assert is_support(swapped, p, n)
             assert set(shuffled[:fixed]) <= set(swapped) <= set(allowed)
-            scale = case.problem.scale
+            scale = largest_entry(matrix)
             assert leading(matrix, swapped) >= leading(matrix, support) - 1e-12 * n * scale
 
 

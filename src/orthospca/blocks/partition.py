@@ -11,7 +11,6 @@ See ``docs/theory/decomposition.md``.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.data.covariance import DataCovariance
 from orthospca.model.validation import validate_covariance, validate_nonnegative
+from orthospca.numerics.rounding import raised
 
 INSIDE = ("kept", "thresholded")
 
@@ -162,7 +162,7 @@ def blocks_of_data(covariance: DataCovariance, threshold: float, inside: str = "
     cross = 0.0
     if labels.any():
         rounding = 2 * covariance.relative_radius * largest
-        cross = min(threshold, largest) * (1 + 4 * math.ulp(1.0)) + rounding
+        cross = raised(min(threshold, largest) + rounding, 2)
     return as_blocks(labels, threshold, inside, cross)
 
 

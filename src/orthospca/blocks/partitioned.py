@@ -13,9 +13,10 @@ from orthospca.blocks.partition import Blocks
 from orthospca.blocks.posterior import PosteriorBound
 from orthospca.blocks.state import BlockState
 from orthospca.model.limits import Watch
-from orthospca.model.problem import Problem
+from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.search.methods import bound_by_conditioning
+from orthospca.search.outcome import Request
 from orthospca.supports.best import Candidate
 
 
@@ -25,11 +26,7 @@ class Partitioned(Protocol):
     Attributes
     ----------
     n_features : int
-    limits : tuple of int
-        The sparsity of each stage.
     blocks : Blocks
-    scale : float
-        Largest magnitude in Q.
     lossless : bool
         Whether the blocks leave nothing out.
     cross, inside : float
@@ -37,9 +34,7 @@ class Partitioned(Protocol):
     """
 
     n_features: int
-    limits: tuple[int, ...]
     blocks: Blocks
-    scale: float
     lossless: bool
     cross: float
     inside: float
@@ -52,8 +47,7 @@ class Partitioned(Protocol):
 
     def bound(
         self,
-        sparsity: int,
-        previous: Array,
+        request: Request,
         states: Sequence[BlockState],
         best: Candidate,
         cutoff: float,
@@ -63,8 +57,7 @@ class Partitioned(Protocol):
 
         Parameters
         ----------
-        sparsity : int
-        previous : array of shape (n, k - 1)
+        request : Request
         states : sequence of BlockState
         best : Candidate
             The component in hand, with its variance in the problem itself.
@@ -82,29 +75,31 @@ class PartitionedMatrix:
 
     Parameters
     ----------
-    problem : Problem
+    covariance : array of shape (n, n)
     blocks : Blocks
+    settings : Settings
     """
 
-    def __init__(self, problem: Problem, blocks: Blocks) -> None:
-        self.problem = problem
+    def __init__(self, covariance: Array, blocks: Blocks, settings: Settings) -> None:
+        self.covariance = covariance
         self.blocks = blocks
-        self.n_features = problem.n_features
-        self.limits = problem.sparsity
-        self.scale = float(np.abs(problem.covariance).max()) or 1.0
-        self._posterior = PosteriorBound(problem.covariance, blocks)
+        self.settings = settings
+        self.n_features = len(covariance)
+        self._posterior = PosteriorBound(covariance, blocks, settings.tuning.blocks)
         self.lossless = self._posterior.lossless
         self.cross, self.inside = self._posterior.cross, self._posterior.inside
 
     def states(self) -> list[BlockState]:
         """Return the blocks as they are before the first stage."""
-        matrix = self.problem.covariance
+        matrix = self.covariance
         variances = matrix.diagonal()
+        large = self.settings.tuning.blocks.large
         return [
             BlockState(
                 indices,
                 partial(self.blocks.submatrix, matrix, b),
                 self.blocks.diagonal(variances, b),
+                large,
             )
             for b, indices in enumerate(self.blocks.blocks)
         ]
@@ -115,24 +110,23 @@ class PartitionedMatrix:
 
     def bound(
         self,
-        sparsity: int,
-        previous: Array,
+        request: Request,
         states: Sequence[BlockState],
         best: Candidate,
         cutoff: float,
         watch: Watch,
     ) -> float:
         """Proved bound on a stage of the problem, from what is proved of the blocks."""
-        stage = Subproblem(self.problem.covariance, sparsity, previous)
+        stage = Subproblem(self.covariance, request.sparsity, request.previous)
         uppers = np.array([state.upper for state in states])
         upper = self._posterior.bound(stage, uppers, best.value, cutoff)
         if upper > cutoff and not self.lossless:
-            upper = bound_by_conditioning(stage, best, cutoff, upper, watch)
+            upper = bound_by_conditioning(stage, best, cutoff, upper, self.settings, watch)
         return upper
 
     def variance(self, vector: Array) -> float:
         """Variance of a vector in the problem itself."""
         support = np.flatnonzero(vector)
         loading = vector[support]
-        matrix = self.problem.covariance[np.ix_(support, support)]
+        matrix = self.covariance[np.ix_(support, support)]
         return float(loading @ matrix @ loading)

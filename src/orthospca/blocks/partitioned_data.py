@@ -17,21 +17,18 @@ from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.blocks.partition import Blocks, as_blocks, numbered
 from orthospca.blocks.posterior import PosteriorBound, group_bound
 from orthospca.blocks.state import BlockState
-from orthospca.blocks.tasks import LargeTask, Task
-from orthospca.bounds.classical import rounded_up
+from orthospca.blocks.tasks import Task, WideTask
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.profiles import potential
 from orthospca.model.limits import Watch
 from orthospca.model.result import Status
+from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
-from orthospca.model.tolerance import Tolerance
+from orthospca.numerics.rounding import add_up, mul_up
 from orthospca.search.methods import bound_by_conditioning
-from orthospca.search.outcome import Outcome
+from orthospca.search.outcome import Outcome, Request
 from orthospca.supports.best import Candidate
-from orthospca.wide.stage import LARGEST_MATRIX, LargeProblem, reduce_stage
-
-#: More features than this are not compared pair by pair for the bound on the original problem.
-LARGEST_COMPARISON = 2000
+from orthospca.wide.stage import WideProblem
 
 
 class PartitionedData:
@@ -39,22 +36,18 @@ class PartitionedData:
 
     Parameters
     ----------
-    problem : LargeProblem
-    limits : tuple of int
-        The sparsity of each stage.
+    problem : WideProblem
     blocks : Blocks
         With entries inside blocks kept.
     """
 
     inside = 0.0
 
-    def __init__(self, problem: LargeProblem, limits: tuple[int, ...], blocks: Blocks) -> None:
+    def __init__(self, problem: WideProblem, blocks: Blocks) -> None:
         self.problem = problem
         self.covariance = problem.covariance
-        self.limits = limits
         self.blocks = blocks
         self.n_features = self.covariance.n_features
-        self.scale = float(self.covariance.diagonal.max()) or 1.0
         self.cross = blocks.cross
         self.lossless = blocks.n_blocks == 1
 
@@ -67,39 +60,34 @@ class PartitionedData:
             states.append(Singles(alone, self.covariance.diagonal[alone]))
         for b in np.flatnonzero(sizes > 1):
             indices = self.blocks.blocks[b]
-            kind = MatrixBlock if len(indices) <= LARGEST_MATRIX else LargeBlock
+            largest = self.problem.settings.tuning.wide.formed
+            kind = MatrixBlock if len(indices) <= largest else WideBlock
             states.append(kind(self.problem, indices))
         return states
 
     def a_priori(self, sparsity: int) -> float:
         """Bound on what the blocks leave out of a variance: ``(p-1)δ'``, and rounding."""
-        if self.lossless:
-            return self._rounding(sparsity)
-        return rounded_up((sparsity - 1) * self.cross + self._rounding(sparsity), 1)
-
-    def _rounding(self, sparsity: int) -> float:
-        """Entries are computed from the data, each with an error of at most its radius."""
-        return sparsity * self.covariance.relative_radius * self.scale
+        rounding = self.problem.rounding(sparsity)
+        return rounding if self.lossless else add_up(mul_up(sparsity - 1, self.cross), rounding)
 
     def bound(
         self,
-        sparsity: int,
-        previous: Array,
+        request: Request,
         states: Sequence[BlockState],
         best: Candidate,
         cutoff: float,
         watch: Watch,
     ) -> float:
         """Proved bound on a stage of the problem, from what is proved of the blocks."""
-        uppers = self._uppers(states)
-        rounding = self._rounding(sparsity)
-        upper = rounded_up(float(uppers.max()) + self.a_priori(sparsity), 1)
+        uppers, sparsity = self._uppers(states), request.sparsity
+        upper = add_up(float(uppers.max()), self.a_priori(sparsity))
         if self.lossless:
             return upper
-        groups = group_bound(uppers, sparsity, self.cross, 0.0)
-        upper = min(upper, rounded_up(groups + rounding, 1))
+        number = self.problem.settings.tuning.blocks.groups
+        groups = group_bound(uppers, sparsity, self.cross, 0.0, groups=number)
+        upper = min(upper, add_up(groups, self.problem.rounding(sparsity)))
         if upper > cutoff:
-            upper = min(upper, self._by_rows(sparsity, previous, uppers, best, cutoff, watch))
+            upper = min(upper, self._by_rows(request, uppers, best, cutoff, watch))
         return upper
 
     def _uppers(self, states: Sequence[BlockState]) -> Array:
@@ -115,42 +103,44 @@ class PartitionedData:
 
     def _by_rows(
         self,
-        sparsity: int,
-        previous: Array,
+        request: Request,
         uppers: Array,
         best: Candidate,
         cutoff: float,
         watch: Watch,
     ) -> float:
         """Let row bounds rule out most features, and bound the others by their blocks."""
-        rounding = self._rounding(sparsity)
+        rounding = self.problem.rounding(request.sparsity)
         cutoff -= 2 * rounding
-        reduction = reduce_stage(self.problem, sparsity, previous, best, cutoff, watch.out_of_time)
+        settings = self.problem.settings
+        reduction = self.problem.reduce_stage(request, cutoff, watch.out_of_time)
         kept = np.union1d(reduction.kept, np.flatnonzero(best.vector))
         matrix = self.covariance.submatrix(kept)
         labels = numbered(self.blocks.labels[kept])
         blocks = as_blocks(labels, self.blocks.threshold, "kept", self.cross)
         inherited = np.array([uppers[self.blocks.labels[kept[b[0]]]] for b in blocks.blocks])
-        stage = Subproblem(matrix, min(sparsity, len(kept)), previous[kept])
+        size = min(request.sparsity, len(kept))
+        stage = Subproblem(matrix, size, request.previous[kept])
         local = math.inf
-        if len(kept) <= LARGEST_COMPARISON:
-            local = PosteriorBound(matrix, blocks).bound(stage, inherited, best.value, cutoff)
+        if len(kept) <= settings.tuning.blocks.largest_comparison:
+            posterior = PosteriorBound(matrix, blocks, settings.tuning.blocks)
+            local = posterior.bound(stage, inherited, best.value, cutoff)
         if local > cutoff:
             part = Candidate(best.value, best.vector[kept])
-            local = bound_by_conditioning(stage, part, cutoff, local, watch)
-        return rounded_up(max(local, reduction.removed_upper) + rounding, 1)
+            local = bound_by_conditioning(stage, part, cutoff, local, settings, watch)
+        return add_up(max(local, reduction.outside), rounding)
 
     def variance(self, vector: Array) -> float:
         """Variance of a vector in the problem itself."""
         used = np.flatnonzero(vector)
-        image = self.covariance.columns(used) @ vector[used]
+        image = self.covariance.factor(used) @ vector[used]
         return float(image @ image)
 
 
 class MatrixBlock(BlockState):
     """A block whose matrix is formed when it has to be."""
 
-    def __init__(self, problem: LargeProblem, indices: IntArray) -> None:
+    def __init__(self, problem: WideProblem, indices: IntArray) -> None:
         covariance = problem.covariance
         super().__init__(
             indices, partial(covariance.submatrix, indices), covariance.diagonal[indices]
@@ -162,12 +152,12 @@ class MatrixBlock(BlockState):
         return potential_bound(self._covariance, self.diagonal, size)
 
 
-class LargeBlock(BlockState):
+class WideBlock(BlockState):
     """A block with too many features for a matrix."""
 
     is_portable = False
 
-    def __init__(self, problem: LargeProblem, indices: IntArray) -> None:
+    def __init__(self, problem: WideProblem, indices: IntArray) -> None:
         covariance = problem.covariance
         super().__init__(
             indices, partial(covariance.submatrix, indices), covariance.diagonal[indices]
@@ -184,25 +174,9 @@ class LargeBlock(BlockState):
         """Return the bound as it is: all others need a matrix."""
         return self.bound
 
-    def task(
-        self,
-        method: str,
-        tolerance: Tolerance,
-        seconds: float,
-        node_limit: float,
-        n_jobs: int | None,
-    ) -> Task | LargeTask:
+    def task(self, settings: Settings) -> Task | WideTask:
         """Return the solve of the block's stage."""
-        return LargeTask(
-            self._problem,
-            self._members,
-            self.size,
-            self.previous,
-            method,
-            tolerance,
-            seconds,
-            node_limit,
-        )
+        return WideTask(self._problem, self._members, self.request, settings)
 
 
 class Singles(BlockState):
@@ -210,9 +184,8 @@ class Singles(BlockState):
 
     def __init__(self, indices: IntArray, variances: Array) -> None:
         order = np.argsort(-variances, kind="stable")
-        self._variances = variances[order]
-        self._given = 0
-        super().__init__(indices[order], self._no_matrix, self._variances)
+        super().__init__(indices[order], self._no_matrix, variances[order])
+        self._places = np.arange(len(indices))
 
     @staticmethod
     def _no_matrix() -> Array:
@@ -220,37 +193,31 @@ class Singles(BlockState):
 
     @property
     def left(self) -> IntArray:
-        """Features that have not been given."""
-        return self.indices[self._given :]
+        """Features that no component uses."""
+        return self.indices[self._places]
 
     @property
     def variances_left(self) -> Array:
         """Their variances."""
-        return self._variances[self._given :]
+        return self.diagonal[self._places]
 
-    def prepare(self, sparsity: int) -> None:
+    def follow(self, previous: Array, sparsity: int) -> None:
         """Begin a stage: there is nothing to solve."""
-        if self._given == len(self.indices):
+        self._places = np.flatnonzero(~previous[self.indices].any(axis=1))
+        if len(self._places) == 0:
             self.outcome = Outcome(None, -math.inf, Status.EXHAUSTED, 0)
             return
         vector = np.zeros(len(self.indices))
-        vector[self._given] = 1.0
-        value = float(self._variances[self._given])
+        vector[self._places[0]] = 1.0
+        value = float(self.variances_left[0])
         self.outcome = Outcome(Candidate(value, vector), value, Status.OPTIMAL, 0)
 
     def tighten(self) -> float:
         """Return the bound, which is exact."""
         return self.upper
 
-    def give(self) -> Array:
-        """Hand out the candidate."""
-        vector = np.zeros(len(self.indices))
-        vector[self._given] = 1.0
-        self.bound, self.outcome = self.upper, None
-        self._given += 1
-        return vector
-
 
 def potential_bound(covariance: DataCovariance, variances: Array, size: int) -> float:
     """Proved bound on every support of that size, from the variances."""
-    return float(potential(variances, size).max()) * (1 + 2 * covariance.relative_radius)
+    roots = np.sqrt(variances) * (1 + 2 * covariance.relative_radius)
+    return float(potential(roots, size).max())

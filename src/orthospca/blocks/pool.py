@@ -12,117 +12,85 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from orthospca._methods import Method
 from orthospca._typing import Array
 from orthospca.blocks.partitioned import Partitioned
 from orthospca.blocks.state import BlockState
-from orthospca.blocks.tasks import BlockWatch, Link, solve_block
-from orthospca.bounds.classical import rounded_up
+from orthospca.blocks.tasks import BlockWatch, Supervisor, solve_block
 from orthospca.model.limits import Watch
-from orthospca.model.result import Component, Progress, Status
+from orthospca.model.result import Progress, Status
+from orthospca.model.settings import Settings
 from orthospca.model.tolerance import Tolerance
+from orthospca.numerics.rounding import add_up, mul_up
+from orthospca.search.outcome import Outcome, Request
 from orthospca.supports.best import Candidate
 
-#: Blocks solved in one round, at most; the first rounds of a stage are smaller (1, 2, 4), because
-#: what they find may spare the others.
-ROUND = 8
 #: How the solve of a block may end before its gap is closed.
-STOPPED = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.FEATURE_LIMIT, Status.PRECISION)
+STOPPED = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.FEATURE_LIMIT)
 
 
-@dataclass(frozen=True, eq=False)
-class Merged:
-    """What the blocks give together.
-
-    Attributes
-    ----------
-    components : list of Component
-    exhausted : bool
-        Proved that no further component exists.
-    guarantee : float
-        The a-priori guarantee: ``(p-1)δ' + ε``, or ``2pδ + ε`` for thresholded blocks, the largest
-        of all stages; ε is what the solves of the blocks reached.
-    """
-
-    components: list[Component]
-    exhausted: bool
-    guarantee: float
-
-
-class Pool:
-    """The blocks and their next candidates.
+class BlockStages:
+    """The stages of a problem that is split into blocks.
 
     Parameters
     ----------
     problem : Partitioned
-    method : str
-    tolerance : Tolerance
-        Of a stage of the original problem.
+    settings : Settings
+        Of the original problem.
     block_tolerance : Tolerance
         Of the solves of blocks, where less is left to them.
     watch : Watch
-    n_jobs : int, optional
-        Jobs over blocks, by the backend that ``joblib.parallel_config`` names.
+    note : str
+        How the problem is split.
     """
+
+    nested = True
 
     def __init__(
         self,
         problem: Partitioned,
-        method: str,
-        tolerance: Tolerance,
+        settings: Settings,
         block_tolerance: Tolerance,
         watch: Watch,
-        n_jobs: int | None,
+        note: str = "",
     ) -> None:
-        if method == "enumeration":
-            tolerance = block_tolerance = Tolerance(0.0, 0.0)
+        if settings.method is Method.ENUMERATION:
+            block_tolerance = Tolerance(0.0, 0.0)
+        self.n_features = problem.n_features
+        self.note = note
         self.problem = problem
-        self.method = method
-        self.tolerance = replace(tolerance, scale=problem.scale)
-        self.block_tolerance = replace(block_tolerance, scale=problem.scale)
+        self.settings = settings
+        self.block_settings = replace(settings, tolerance=block_tolerance)
         self.watch = watch
-        self.n_jobs = n_jobs
         self.blocks = problem.states()
         self.nodes = 0
         self.sparsity = 0
 
-    def run(self) -> Merged:
-        """Take the components, stage after stage."""
-        problem, watch = self.problem, self.watch
-        found: list[Component] = []
-        previous = np.zeros((problem.n_features, 0))
-        exhausted = False
-        guarantee = 0.0
-        for k, sparsity in enumerate(problem.limits):
-            watch.begin_stage(k, len(problem.limits) - k)
-            self.sparsity = sparsity
-            stopped = self._stage()
-            leader = self._leader()
-            if leader is None:
-                exhausted = all(block.upper == -math.inf for block in self.blocks)
-                break
-            component, allowed = self._component(previous, leader, stopped)
-            found.append(component)
-            guarantee = max(guarantee, allowed)
-            previous = np.column_stack([previous, component.vector])
-            if watch.interrupted:
-                break
-        return Merged(found, exhausted, guarantee if found else math.nan)
+    def solve(self, request: Request) -> Outcome:
+        """Solve blocks until none can hold more than the best candidate, and take that."""
+        self.sparsity, self.nodes = request.sparsity, 0
+        for block in self.blocks:
+            block.follow(request.previous, request.sparsity)
+        stopped = self._fill()
+        leader = self._leader()
+        if leader is None:
+            exhausted = all(block.upper == -math.inf for block in self.blocks)
+            status = Status.EXHAUSTED if exhausted else stopped or Status.PRECISION
+            return Outcome(None, float(self._uppers().max()), status, self.nodes)
+        return self._take(leader, request, stopped)
 
     def _leader(self) -> BlockState | None:
         """The block with the best candidate; the first of equal ones."""
         ready = [b for b in self.blocks if b.outcome is not None and b.outcome.best is not None]
         return max(ready, key=lambda block: block.value, default=None)
 
-    def _stage(self) -> Status | None:
+    def _fill(self) -> Status | None:
         """Solve blocks until none can hold more than the best candidate; why it stopped, if not."""
-        self.nodes = 0
-        for block in self.blocks:
-            block.prepare(self.sparsity)
         count = 1
         try:
             while waiting := self._waiting():
@@ -133,7 +101,7 @@ class Pool:
                 if chosen:
                     self._solve(chosen, waiting)
                     self._report()
-                count = min(2 * count, ROUND)
+                count = min(2 * count, self.settings.tuning.blocks.round)
         except KeyboardInterrupt:
             self.watch.interrupted = True
             return Status.INTERRUPTED
@@ -141,7 +109,9 @@ class Pool:
 
     def _cutoff(self) -> float:
         leader = self._leader()
-        return -math.inf if leader is None else self.block_tolerance.cutoff(leader.value)
+        if leader is None:
+            return -math.inf
+        return self.block_settings.tolerance.cutoff(leader.value)
 
     def _waiting(self) -> list[int]:
         """Unsolved blocks that may hold more than the best candidate, the most promising first."""
@@ -158,91 +128,92 @@ class Pool:
 
     def _solve(self, chosen: Sequence[int], waiting: Sequence[int]) -> None:
         """Solve some blocks, together if there are several and jobs for them."""
-        left = self.watch.seconds_left
-        work = {b: float(len(self.blocks[b].indices)) ** 3 for b in waiting}
-        whole = sum(work.values())
-        limit = max(self.watch.node_limit - self.nodes, 1)
-        alone = len(chosen) == 1 or effective_n_jobs(self.n_jobs) == 1
+        n_jobs = self.settings.n_jobs
+        alone = len(chosen) == 1 or effective_n_jobs(n_jobs) == 1
         alone |= not all(self.blocks[b].is_portable for b in chosen)
-        tasks = []
-        for b in chosen:
-            block = self.blocks[b]
-            # One after another they share the time; together each may take all of the round's.
-            share = work[b] if alone else sum(work[c] for c in chosen)
-            seconds = left if math.isinf(left) else left * share / whole
-            jobs = self.n_jobs if alone else 1
-            tasks.append(block.task(self.method, self.block_tolerance, seconds, limit, jobs))
+        settings = self._settings_for(chosen, waiting, alone)
+        tasks = [self.blocks[b].task(settings[b]) for b in chosen]
         if alone:
             pairs = zip(chosen, tasks, strict=True)
             outcomes = [solve_block(task, _Reporter(self, b)) for b, task in pairs]
         else:
-            link = Link(self.watch)
-            pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
-            outcomes = pool(delayed(solve_block)(task, link) for task in tasks)
+            supervisor = Supervisor(self.watch)
+            pool = Parallel(n_jobs=n_jobs, prefer="threads")
+            outcomes = pool(delayed(solve_block)(task, supervisor) for task in tasks)
         for b, outcome in zip(chosen, outcomes, strict=True):
             self.blocks[b].outcome = outcome
             self.nodes += outcome.nodes
             if outcome.status is Status.INTERRUPTED:
                 self.watch.interrupted = True
 
+    def _settings_for(
+        self, chosen: Sequence[int], waiting: Sequence[int], alone: bool
+    ) -> dict[int, Settings]:
+        """What each block may use: a share of the time that is left, by the work it promises."""
+        left, limit = self.watch.seconds_left, self.watch.node_limit
+        work = {b: float(len(self.blocks[b].indices)) ** 3 for b in waiting}
+        whole = sum(work.values())
+        together = sum(work[b] for b in chosen)
+        nodes = None if math.isinf(limit) else int(max(limit - self.nodes, 1))
+        found = {}
+        for b in chosen:
+            # One after another they share the time; together each may take all of the round's.
+            share = work[b] if alone else together
+            found[b] = replace(
+                self.block_settings,
+                time_limit=None if math.isinf(left) else left * share / whole,
+                node_limit=nodes,
+                n_jobs=self.settings.n_jobs if alone else 1,
+            )
+        return found
+
     def _uppers(self) -> Array:
         return np.array([block.upper for block in self.blocks])
 
+    def upper_given(self, upper: float) -> float:
+        """Bound on the original problem, given one on all blocks."""
+        return add_up(upper, self.problem.a_priori(self.sparsity))
+
     def _report(self) -> None:
         leader = self._leader()
-        lower = -math.inf if leader is None else self._variance(leader)[0]
-        upper = rounded_up(float(self._uppers().max()) + self.problem.a_priori(self.sparsity), 1)
+        lower = -math.inf if leader is None else self._candidate(leader).value
+        upper = self.upper_given(float(self._uppers().max()))
         self.watch.report(self.nodes, len(self._waiting()), lower, upper)
 
-    def _variance(self, block: BlockState) -> tuple[float, Array]:
-        """The candidate of a block in the original problem, and its variance there."""
+    def _candidate(self, block: BlockState) -> Candidate:
+        """The candidate of a block in the original problem, with its variance there."""
         assert block.outcome is not None and block.outcome.best is not None
-        best = block.outcome.best
-        vector = np.zeros(self.problem.n_features)
-        vector[block.indices] = best.vector
-        vector.flags.writeable = False
+        found = block.outcome.best.embedded(block.indices, self.n_features)
         if self.problem.blocks.inside == "kept":
-            return best.value, vector
-        return self.problem.variance(vector), vector
+            return found
+        return Candidate(self.problem.variance(found.vector), found.vector)
 
-    def _component(
-        self, previous: Array, leader: BlockState, stopped: Status | None
-    ) -> tuple[Component, float]:
+    def _take(self, leader: BlockState, request: Request, stopped: Status | None) -> Outcome:
         """Take the leader's candidate; its certificate in the original problem, its guarantee."""
-        p = self.sparsity
-        variance, vector = self._variance(leader)
-        reached = max(float(self._uppers().max()) - leader.value, 0.0)
-        allowed = self._guarantee(p, reached)
-        cutoff = self.tolerance.cutoff(variance)
-        best = Candidate(variance, vector)
+        best = self._candidate(leader)
+        reached = max(add_up(float(self._uppers().max()), -leader.value), 0.0)
+        guarantee = self._guarantee(reached)
         # Its reports are not those of the whole solve; its interrupts and its time are.
-        watch = BlockWatch(self.watch.seconds_left, math.inf, Link(self.watch))
-        upper = self.problem.bound(p, previous, self.blocks, best, cutoff, watch)
-        upper = max(min(upper, variance + allowed), variance)
-        status = self._status(variance, upper, stopped)
-        leader.give()
-        self.watch.report(self.nodes, 0, variance, upper)
-        component = Component(
-            vector=vector,
-            variance=variance,
-            upper_bound=upper,
-            status=status,
-            nodes=self.nodes,
-            runtime=self.watch.stage_elapsed,
-        )
-        return component, allowed
+        watch = BlockWatch(self.watch.seconds_left, math.inf, Supervisor(self.watch))
+        cutoff = self.settings.tolerance.cutoff(best.value)
+        upper = self.problem.bound(request, self.blocks, best, cutoff, watch)
+        upper = max(min(upper, add_up(best.value, guarantee), request.cap), best.value)
+        status = self._status(best.value, upper, stopped)
+        self.watch.report(self.nodes, 0, best.value, upper)
+        return Outcome(best, upper, status, self.nodes, guarantee=guarantee)
 
-    def _guarantee(self, sparsity: int, reached: float) -> float:
+    def _guarantee(self, reached: float) -> float:
         """``(p-1)δ' + ε`` or ``2pδ + ε``, rounded upwards."""
-        if self.problem.lossless:
-            return rounded_up(reached, 1)
-        if self.problem.blocks.inside == "kept":
-            return rounded_up(self.problem.a_priori(sparsity) + reached, 1)
-        delta = max(self.problem.blocks.threshold, self.problem.cross, self.problem.inside)
-        return rounded_up(2 * sparsity * delta + reached, 1)
+        problem, p = self.problem, self.sparsity
+        if problem.lossless:
+            return reached
+        if problem.blocks.inside == "kept":
+            return add_up(problem.a_priori(p), reached)
+        delta = max(problem.blocks.threshold, problem.cross, problem.inside)
+        return add_up(mul_up(2 * p, delta), reached)
 
     def _status(self, variance: float, upper: float, stopped: Status | None) -> Status:
-        if self.tolerance.met(variance, upper):
+        if self.settings.tolerance.met(variance, upper):
             return Status.OPTIMAL
         if self.watch.interrupted or stopped is not None:
             return Status.INTERRUPTED if self.watch.interrupted else stopped or Status.NODE_LIMIT
@@ -254,25 +225,28 @@ class Pool:
         return Status.PRECISION if self.problem.lossless else Status.THRESHOLD
 
 
-class _Reporter(Link):
+class _Reporter(Supervisor):
     """Tells the callback of the whole solve where the solve of one block stands."""
 
-    def __init__(self, pool: Pool, block: int) -> None:
-        super().__init__(pool.watch)
-        self._pool = pool
+    def __init__(self, stages: BlockStages, block: int) -> None:
+        super().__init__(stages.watch)
+        self._stages = stages
         self._block = block
-        uppers = np.delete(pool._uppers(), block)
+        uppers = np.delete(stages._uppers(), block)
         self._others = float(uppers.max(initial=-math.inf))
-        leader = pool._leader()
-        self._lower = -math.inf if leader is None else pool._variance(leader)[0]
+        leader = stages._leader()
+        self._lower = -math.inf if leader is None else stages._candidate(leader).value
 
     def tell(self, entry: Progress) -> None:
-        pool, watch = self._pool, self._pool.watch
-        upper = max(entry.upper, self._others) + pool.problem.a_priori(pool.sparsity)
-        kept = pool.problem.blocks.inside == "kept"
-        lower = max(entry.lower, self._lower) if kept else self._lower
-        nodes = pool.nodes + entry.nodes
+        stages, watch = self._stages, self._stages.watch
+        kept = stages.problem.blocks.inside == "kept"
         record = Progress(
-            watch.stage, nodes, entry.open_nodes, lower, upper, watch.elapsed, self._block
+            watch.journal.stage,
+            stages.nodes + entry.nodes,
+            entry.open_nodes,
+            max(entry.lower, self._lower) if kept else self._lower,
+            stages.upper_given(max(entry.upper, self._others)),
+            watch.clock.elapsed,
+            self._block,
         )
         watch.tell(record)

@@ -23,21 +23,15 @@ from orthospca.bounds.classical import (
     eigenvalue_bound,
     frobenius_bound,
     gershgorin_bound,
-    rounded_up,
+    norm_bounds,
+    row_bounds,
+    shifted_squares,
 )
-from orthospca.bounds.screening import best_shift, neighbours
+from orthospca.bounds.screening import best_shift, neighbours, row_slack
 from orthospca.model.stage import Subproblem
-from orthospca.numerics import rigor
-from orthospca.numerics.sums import best_sums, row_sums, strongest_sums
-
-#: Blocks told apart in the bound by groups; the others are one group.
-GROUPS = 8
-#: More candidate rows than these are not looked at one by one.
-CANDIDATES = 64
-#: Levels at which the rows are screened.
-LEVELS = 6
-#: Eigenvalues, norms and magnitudes of larger submatrices cost more than they are worth.
-LARGE = 500
+from orthospca.model.tuning import BlockTuning
+from orthospca.numerics.rounding import add_up, mul_up, raised
+from orthospca.numerics.sums import best_sums, row_sums
 
 
 class PosteriorBound:
@@ -48,6 +42,7 @@ class PosteriorBound:
     covariance : array of shape (n, n)
         The original Q.
     blocks : Blocks
+    tuning : BlockTuning
 
     Attributes
     ----------
@@ -57,7 +52,10 @@ class PosteriorBound:
         Largest magnitudes of E between blocks and inside them.
     """
 
-    def __init__(self, covariance: Array, blocks: Blocks) -> None:
+    def __init__(
+        self, covariance: Array, blocks: Blocks, tuning: BlockTuning | None = None
+    ) -> None:
+        self.tuning = tuning or BlockTuning()
         self.covariance = covariance
         self.blocks = blocks
         self._remainder = blocks.remainder(covariance)
@@ -71,8 +69,8 @@ class PosteriorBound:
     def a_priori(self, sparsity: int) -> float:
         """Bound on ``|xᵀEx|``, from the magnitudes alone: ``(p-1)δ'``, or ``pδ'`` as printed."""
         if self.inside > 0:
-            return rounded_up(sparsity * max(self.cross, self.inside), 1)
-        return rounded_up((sparsity - 1) * self.cross, 1) if self.cross > 0 else 0.0
+            return mul_up(sparsity, max(self.cross, self.inside))
+        return mul_up(sparsity - 1, self.cross) if self.cross > 0 else 0.0
 
     def bound(self, problem: Subproblem, uppers: Array, value: float, cutoff: float) -> float:
         """Return the smallest bound of the stage found until one is at most the cutoff.
@@ -92,11 +90,11 @@ class PosteriorBound:
         if self.lossless:
             return best
         p = problem.sparsity
-        best = rounded_up(best + min(self.a_priori(p), self._remainder_bound(p)), 1)
+        best = add_up(best, min(self.a_priori(p), self._remainder_bound(p)))
         best = min(best, self.by_groups(uppers, p, self.cross, self.inside))
         if best > cutoff:
             best = min(best, self.by_rows(problem, uppers, best, value, cutoff))
-        if best > cutoff and problem.n_features <= LARGE:
+        if best > cutoff and problem.n_features <= self.tuning.large:
             best = min(best, eigenvalue_bound(problem, np.arange(problem.n_features))[0])
         return best
 
@@ -111,25 +109,22 @@ class PosteriorBound:
         """As :func:`group_bound`, with what is known of blocks on few indices."""
         if touched is not None:
             uppers = np.where(touched, uppers, -math.inf)
-        return group_bound(uppers, sparsity, cross, inside, self._cap)
+        return group_bound(uppers, sparsity, cross, inside, self._cap, self.tuning.groups)
 
     def by_rows(
         self, problem: Subproblem, uppers: Array, best: float, value: float, cutoff: float
     ) -> float:
         """Gershgorin, shifted Frobenius, and the blocks of each candidate row's neighbourhood."""
         matrix, p = problem.projected, problem.sparsity
-        radius = 2 * p * problem.projected_radius
-        diagonal = matrix.diagonal()
-        outer = strongest_sums(matrix, p - 1)
-        slack = 2 * (p + 4) * rigor.UNIT * (np.abs(diagonal) + outer) + rigor.TINY + radius
-        row_uppers = diagonal + outer + slack
+        radius, slack = problem.projected_radius, row_slack(problem)
+        row_uppers = row_bounds(matrix.diagonal(), problem.row_strengths, p, radius)
         best = min(best, float(row_uppers.max()))
         support = _leading_support(matrix, row_uppers, p)
         shift = best_shift(matrix[np.ix_(support, support)])
-        best = min(best, shifted_frobenius(matrix, p, shift) + radius)
+        best = min(best, shifted_frobenius(matrix, p, shift, radius))
         low, high = max(cutoff, value), best
         level = low
-        for _ in range(LEVELS):
+        for _ in range(self.tuning.levels):
             if best <= cutoff or low >= high:
                 break
             found = self._screened(problem, uppers, row_uppers, slack, level)
@@ -144,15 +139,15 @@ class PosteriorBound:
     ) -> float:
         """Bound all supports: those above the level lie in neighbourhoods of candidate rows."""
         candidates = np.flatnonzero(row_uppers > level)
-        if len(candidates) > CANDIDATES:
+        if len(candidates) > self.tuning.candidates:
             return math.inf
         upper = float(np.max(row_uppers, where=row_uppers <= level, initial=-math.inf))
         p = problem.sparsity
         for row in candidates:
-            allowed, far = neighbours(problem.projected, int(row), p, level - float(slack[row]))
-            upper = max(upper, far + float(slack[row]))
+            allowed, far = neighbours(problem.projected, int(row), p, level, float(slack[row]))
+            upper = max(upper, far)
             cross, inside = self.cross, self.inside
-            if len(allowed) <= LARGE:
+            if len(allowed) <= self.tuning.large:
                 cross, inside = self._magnitudes(allowed)
             touched = np.zeros(self.blocks.n_blocks, dtype=bool)
             touched[self.blocks.labels[allowed]] = True
@@ -174,12 +169,12 @@ class PosteriorBound:
         norm = frobenius_bound(self._remainder, sparsity)
         if self.inside == 0 and sparsity > 1:
             # Of a matrix with trace 0: the other eigenvalues have to make up for the largest.
-            norm = rounded_up(norm * math.sqrt((sparsity - 1) / sparsity), 4)
+            norm = raised(norm * math.sqrt((sparsity - 1) / sparsity), 4)
         return min(rows, norm)
 
     def _bound_small(self, block: int, size: int) -> float:
         """Bound the values of a block on few indices, without orthogonality."""
-        if len(self.blocks.blocks[block]) > LARGE:
+        if len(self.blocks.blocks[block]) > self.tuning.large:
             return math.inf
         matrix = self.blocks.submatrix(self.covariance, block)
         size = min(size, len(matrix))
@@ -192,6 +187,7 @@ def group_bound(
     cross: float,
     inside: float,
     cap: Callable[[int, int], float] | None = None,
+    groups: int = 8,
 ) -> float:
     """Split the most promising blocks off, one after another.
 
@@ -207,21 +203,23 @@ def group_bound(
         Largest magnitudes of E between blocks and inside them.
     cap : callable, optional
         Bound on a block, given how many of its indices are used.
+    groups : int
+        Blocks told apart; the others are one group.
     """
     order = np.argsort(-uppers, kind="stable")
-    named = [int(b) for b in order[:GROUPS] if uppers[b] > -math.inf]
-    rest = float(uppers[order[GROUPS]]) if len(order) > GROUPS else -math.inf
+    named = [int(b) for b in order[:groups] if uppers[b] > -math.inf]
+    rest = float(uppers[order[groups]]) if len(order) > groups else -math.inf
     # A group on no index has no value at all, and neither has one without feasible vectors.
-    sizes = np.arange(sparsity + 1)
+    sizes = np.arange(sparsity + 1.0)
     within = sizes * max(cross, inside) if inside > 0 else (sizes - 1) * cross
-    group = _upwards(np.where(sizes > 0, rest + within, -math.inf))
+    group = np.where(sizes > 0, _sum_up(rest, within), -math.inf)
     for block in reversed(named):
         alone = np.where(sizes > 0, float(uppers[block]), -math.inf)
         if cap is not None:
             caps = [math.inf, *(cap(block, int(q)) for q in sizes[1:])]
             alone = np.minimum(alone, caps)
         if inside > 0:
-            alone = _upwards(alone + sizes * inside)
+            alone = _sum_up(alone, sizes * inside)
         group = _join(alone, group, cross)
     return float(group[-1])
 
@@ -233,23 +231,24 @@ def _join(alone: Array, others: Array, cross: float) -> Array:
     q, r = q[q + r < len(alone)], r[q + r < len(alone)]
     a, c, between = alone[q], others[r], cross * np.sqrt(q * r)
     top = 0.5 * (a + c) + np.hypot(0.5 * (a - c), between)
-    top += 16 * rigor.UNIT * (np.abs(a) + np.abs(c) + between) + rigor.TINY
+    top = raised(top, 8, np.abs(a) + np.abs(c) + between)
     np.maximum.at(joined, q + r, top)
     return np.maximum.accumulate(joined)
 
 
-def _upwards(values: Array) -> Array:
-    return values + 4 * rigor.UNIT * np.where(np.isfinite(values), np.abs(values), 0.0)
+def _sum_up(left: Array | float, right: Array) -> Array:
+    """Sums rounded up; what is infinite stays so."""
+    total = np.asarray(left + right)
+    magnitude = np.where(np.isfinite(total), np.abs(left) + np.abs(right), 0.0)
+    return raised(total, 2, magnitude)
 
 
-def shifted_frobenius(matrix: Array, size: int, shift: float) -> float:
+def shifted_frobenius(matrix: Array, size: int, shift: float, radius: float = 0.0) -> float:
     """``μ + ‖Q_T - μI‖_F`` bounds λmax on every support T of that size; any μ is valid."""
-    squares = matrix * matrix
-    squares[np.diag_indices(len(matrix))] = (matrix.diagonal() - shift) ** 2
     nothing = np.zeros(len(matrix), dtype=bool)
-    total, _ = best_sums(row_sums(squares, nothing, size), nothing, size)
-    root = math.sqrt(max(total, 0.0)) * (1 + 4 * (size * size + 8) * rigor.UNIT)
-    return rounded_up(shift + root, 1) + 4 * rigor.UNIT * (abs(shift) + root)
+    costs = row_sums(shifted_squares(matrix, shift), nothing, size)
+    total, _ = best_sums(costs, nothing, size)
+    return float(norm_bounds(shift, np.array(total), size, radius))
 
 
 def _leading_support(matrix: Array, row_uppers: Array, size: int) -> IntArray:

@@ -9,13 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.blocks.posterior import LARGE
-from orthospca.blocks.tasks import LargeTask, Task
+from orthospca.blocks.tasks import Task, WideTask
 from orthospca.bounds.classical import eigenvalue_bound, frobenius_bound, gershgorin_bound
 from orthospca.model.result import Status
+from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
-from orthospca.model.tolerance import Tolerance
-from orthospca.search.outcome import Outcome
+from orthospca.search.outcome import Outcome, Request
 from orthospca.supports.best import Candidate
 
 
@@ -29,15 +28,20 @@ class BlockState:
         Forms the block's matrix; it is not called before the matrix is needed.
     diagonal : array
         Of that matrix.
+    large : int
+        Eigenvalues and norms of larger matrices cost more than they are worth.
     """
 
     #: Whether a solve can be sent elsewhere.
     is_portable = True
 
-    def __init__(self, indices: IntArray, form: Callable[[], Array], diagonal: Array) -> None:
+    def __init__(
+        self, indices: IntArray, form: Callable[[], Array], diagonal: Array, large: int = 500
+    ) -> None:
         self.indices = indices
         self.diagonal = diagonal
         self._form = form
+        self._large = large
         self.size = 0
         self.previous = np.zeros((len(indices), 0))
         self.outcome: Outcome | None = None
@@ -65,8 +69,31 @@ class BlockState:
         """The block's own stage."""
         return Subproblem(self.matrix, self.size, self.previous)
 
-    def prepare(self, sparsity: int) -> None:
-        """Begin a stage: a candidate with another sparsity limit does not count."""
+    def follow(self, previous: Array, sparsity: int) -> None:
+        """Begin a stage, given the components before it.
+
+        Parameters
+        ----------
+        previous : array of shape (n, k - 1)
+            Of the whole problem; those that live in this block are its own.
+        sparsity : int
+        """
+        own = previous[self.indices]
+        own = own[:, (own != 0).any(axis=0)]
+        given, known = own.shape[1], self.previous.shape[1]
+        if given == known + 1 and np.array_equal(own[:, :known], self.previous):
+            # The block gave its candidate: the bound of that stage holds for the next one.
+            self._go_on(own, self.upper)
+        elif not np.array_equal(own, self.previous):
+            self._go_on(own, self.first_bound(self.size))
+        self._prepare(sparsity)
+
+    def _go_on(self, own: Array, bound: float) -> None:
+        self.previous, self.bound = own, bound
+        self.outcome, self._tightened = None, False
+
+    def _prepare(self, sparsity: int) -> None:
+        """A candidate with another sparsity limit does not count."""
         order = len(self.indices)
         size = min(sparsity, order)
         if size != self.size:
@@ -84,32 +111,20 @@ class BlockState:
         """Return a proved bound on the block without its components so far."""
         return gershgorin_bound(self.matrix, size)
 
-    def task(
-        self,
-        method: str,
-        tolerance: Tolerance,
-        seconds: float,
-        node_limit: float,
-        n_jobs: int | None,
-    ) -> Task | LargeTask:
+    def task(self, settings: Settings) -> Task | WideTask:
         """Return the solve of the block's stage."""
-        return Task(
-            self.matrix, self.size, self.previous, method, tolerance, seconds, node_limit, n_jobs
-        )
+        return Task(self.matrix, self.request, settings)
+
+    @property
+    def request(self) -> Request:
+        """What is asked of the block's stage."""
+        return Request(self.size, self.previous, self.bound)
 
     def tighten(self) -> float:
         """Lower the bound by what costs less than a solve, and return it."""
-        if not self._tightened and self.size < len(self.indices) <= LARGE:
+        if not self._tightened and self.size < len(self.indices) <= self._large:
             self._tightened = True
             self.bound = min(self.bound, frobenius_bound(self.matrix, self.size))
             everything = np.arange(len(self.indices))
             self.bound = min(self.bound, eigenvalue_bound(self.problem, everything)[0])
         return self.bound
-
-    def give(self) -> Array:
-        """Hand out the candidate; the bound of this stage holds for the block's next one."""
-        assert self.outcome is not None and self.outcome.best is not None
-        vector = self.outcome.best.vector
-        self.previous = np.column_stack([self.previous, vector])
-        self.bound, self.outcome, self._tightened = self.outcome.upper, None, False
-        return vector

@@ -10,23 +10,23 @@ import numpy as np
 from orthospca._typing import Array, BoolArray
 from orthospca.model.limits import Watch
 from orthospca.model.result import Progress, Status
+from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
-from orthospca.model.tolerance import Tolerance
 from orthospca.numerics.threads import single_threaded_blas
-from orthospca.search.methods import STAGE_SOLVERS
-from orthospca.search.outcome import Outcome
+from orthospca.search.methods import solve_stage
+from orthospca.search.outcome import Outcome, Request
 from orthospca.supports.best import Candidate
-from orthospca.wide.stage import LargeProblem
+from orthospca.wide.stage import WideProblem
 
 
-class Link:
+class Supervisor:
     """The watch of the whole solve, as far as a block's solve can see it: not across processes."""
 
     def __init__(self, watch: Watch | None = None) -> None:
         self.watch = watch
 
-    def __reduce__(self) -> tuple[type[Link], tuple[()]]:
-        return Link, ()
+    def __reduce__(self) -> tuple[type[Supervisor], tuple[()]]:
+        return Supervisor, ()
 
     @property
     def interrupted(self) -> bool:
@@ -40,24 +40,20 @@ class Link:
 class BlockWatch(Watch):
     """Clock and limits of one block's solve, which an interrupt of the whole solve ends too."""
 
-    def __init__(self, seconds: float, node_limit: float, link: Link) -> None:
+    def __init__(self, seconds: float, node_limit: float, supervisor: Supervisor) -> None:
         limit = None if math.isinf(node_limit) else int(node_limit)
-        super().__init__(None if math.isinf(seconds) else seconds, limit)
-        self._link = link
+        super().__init__(None if math.isinf(seconds) else seconds, limit, supervisor.tell)
+        self._supervisor = supervisor
 
     def out_of_time(self) -> bool:
         """Whether the block's solve must end now."""
-        self.interrupted |= self._link.interrupted
+        self.interrupted |= self._supervisor.interrupted
         return super().out_of_time()
 
-    def verdict(self, nodes: int) -> Status | None:
+    def verdict(self, nodes: int = 0) -> Status | None:
         """Why to stop now; None to go on."""
-        self.interrupted |= self._link.interrupted
+        self.interrupted |= self._supervisor.interrupted
         return super().verdict(nodes)
-
-    def tell(self, entry: Progress) -> None:
-        """Tell the whole solve."""
-        self._link.tell(entry)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,75 +66,65 @@ class Task:
     Attributes
     ----------
     matrix : array of shape (m, m)
-    sparsity : int
-        At most m.
-    previous : array of shape (m, j)
-        The block's own components so far.
-    method : str
-    tolerance : Tolerance
-    seconds, node_limit : float
-        ``inf`` for none.
-    n_jobs : int, optional
-        Threads over nodes.
+    request : Request
+        With the block's own components so far.
+    settings : Settings
+        Its time limit and node limit are the block's.
     """
 
     matrix: Array
-    sparsity: int
-    previous: Array
-    method: str
-    tolerance: Tolerance
-    seconds: float
-    node_limit: float
-    n_jobs: int | None = 1
+    request: Request
+    settings: Settings
 
     def run(self, watch: Watch) -> Outcome:
         """Solve the stage."""
-        problem = Subproblem(self.matrix, self.sparsity, self.previous)
-        return STAGE_SOLVERS[self.method](problem, self.tolerance, watch, self.n_jobs)
+        request = self.request
+        problem = Subproblem(self.matrix, request.sparsity, request.previous)
+        return solve_stage(
+            problem, self.settings, watch, request.best_hint, request.cap, request.caps
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class LargeTask:
+class WideTask:
     """One stage of one block that is too large for a matrix, solved where its data are.
 
     Attributes
     ----------
-    problem : LargeProblem
+    problem : WideProblem
         With all features.
     members : boolean array
         Those of the block.
-    sparsity, previous, method, tolerance, seconds, node_limit
+    request, settings
         As of :class:`Task`.
     """
 
-    problem: LargeProblem
+    problem: WideProblem
     members: BoolArray
-    sparsity: int
-    previous: Array
-    method: str
-    tolerance: Tolerance
-    seconds: float
-    node_limit: float
+    request: Request
+    settings: Settings
 
     def run(self, watch: Watch) -> Outcome:
         """Solve the stage."""
-        previous = np.zeros((len(self.members), self.previous.shape[1]))
-        previous[self.members] = self.previous
-        solver = STAGE_SOLVERS[self.method]
-        outcome = self.problem.solve_stage(
-            self.sparsity, previous, self.tolerance, watch, solver, self.members
-        )
+        own = self.request.previous
+        previous = np.zeros((len(self.members), own.shape[1]))
+        previous[self.members] = own
+        request = replace(self.request, previous=previous, hints=())
+        outcome = self.problem.solve_stage(request, self.settings, watch, self.members)
         best = outcome.best
         if best is not None:
             best = Candidate(best.value, best.vector[self.members])
         return replace(outcome, best=best)
 
 
-def solve_block(task: Task | LargeTask, link: Link) -> Outcome:
+def solve_block(task: Task | WideTask, supervisor: Supervisor) -> Outcome:
     """Solve one stage of one block, and return no more of it than is needed."""
-    watch = BlockWatch(task.seconds, task.node_limit, link)
+    seconds, nodes = task.settings.time_limit, task.settings.node_limit
+    watch = BlockWatch(
+        math.inf if seconds is None else seconds, math.inf if nodes is None else nodes, supervisor
+    )
     with watch.listening(), single_threaded_blas():
         outcome = task.run(watch)
-    if watch.interrupted and link.watch is not None:
-        link.watch.interrupted = True
+    if watch.interrupted and supervisor.watch is not None:
+        supervisor.watch.interrupted = True
     return replace(outcome, closed=())

@@ -8,17 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from orthospca._errors import InputError
+from orthospca._methods import Method
 from orthospca._typing import Array
-from orthospca.blocks.partition import Blocks, blocks_of, is_connected_at_sight, sweep_of
+from orthospca.blocks.partition import (
+    Blocks,
+    blocks_of,
+    blocks_of_data,
+    is_connected_at_sight,
+    sweep_of,
+)
 from orthospca.bounds.classical import gershgorin_bound
+from orthospca.data.covariance import DataCovariance
 from orthospca.model.problem import Problem
+from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.validation import validate_nonnegative
 from orthospca.supports.heuristics import find_incumbent
-
-#: Splitting helps if the largest block has at most this share of the features.
-LARGEST_SHARE = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,49 +40,100 @@ class Plan:
         What is left of the tolerance to the solves of the blocks.
     note : str
         What was chosen and why; empty where there was nothing to choose.
-    n_features : int
     """
 
     blocks: Blocks | None
     tolerance: Tolerance
-    note: str
-    n_features: int
-
-    @property
-    def sizes(self) -> list[int]:
-        """The orders of the matrices to solve, each once."""
-        if self.blocks is None:
-            return [self.n_features]
-        return sorted(set(self.blocks.sizes.tolist()))
+    note: str = ""
 
 
-def validate_threshold(threshold: Any) -> float:
-    """Return a threshold that is a number, or raise ``ValueError``."""
-    if isinstance(threshold, str):
-        raise ValueError(f"threshold must be 'auto' or a number, got {threshold!r}")
-    return validate_nonnegative("threshold", threshold)
+def validate_threshold(
+    threshold: Any, n_features: int, method: Method, formed: bool
+) -> float | str | Blocks:
+    """Return what ``solve`` may be given as a threshold, or raise ``ValueError``.
+
+    Parameters
+    ----------
+    threshold : object
+    n_features : int
+    method : Method
+    formed : bool
+        Whether the matrix is formed.
+    """
+    if isinstance(threshold, Blocks):
+        given: float | str | Blocks = _fitting(threshold, n_features, formed)
+    elif isinstance(threshold, str) and threshold != "auto":
+        raise InputError(f"threshold must be 'auto' or a number, got {threshold!r}")
+    elif isinstance(threshold, str):
+        given = threshold
+    else:
+        given = validate_nonnegative("threshold", threshold)
+    if method is Method.DEFLATION and given not in (0.0, "auto"):
+        shown = "blocks" if isinstance(given, Blocks) else given
+        raise InputError(f"threshold must be 0.0 with method 'deflation', got {shown}")
+    return given
 
 
-def plan_blocks(problem: Problem, threshold: float | str | Blocks, tolerance: Tolerance) -> Plan:
+def _fitting(blocks: Blocks, n_features: int, formed: bool) -> Blocks:
+    """Refuse the blocks of another problem, and those that the matrix would be needed for."""
+    if len(blocks.labels) != n_features:
+        raise InputError(
+            f"threshold: the blocks are those of {len(blocks.labels)} features, Q has {n_features}"
+        )
+    if not formed and blocks.inside != "kept":
+        raise InputError(
+            f"threshold: blocks of data with {n_features} features, too many for a matrix, must "
+            f"keep the entries inside them, got inside={blocks.inside!r}"
+        )
+    return blocks
+
+
+def plan_blocks_of_data(
+    covariance: DataCovariance, threshold: float | str | Blocks, tolerance: Tolerance
+) -> Plan:
+    """Find the blocks of a covariance that is not formed; as :func:`plan_blocks`."""
+    n = covariance.n_features
+    if threshold == "auto":
+        return Plan(None, tolerance, "threshold='auto' chose 0: nothing is ignored")
+    if threshold == 0.0:
+        return Plan(None, tolerance)
+    if isinstance(threshold, Blocks):
+        blocks = _checked(threshold, covariance)
+    else:
+        blocks = blocks_of_data(covariance, float(threshold))
+    note = f"{describe(blocks, n)}; the whole matrix was not formed"
+    return Plan(blocks if blocks.n_blocks > 1 else None, tolerance, note)
+
+
+def _checked(blocks: Blocks, covariance: DataCovariance) -> Blocks:
+    """Refuse blocks with a larger entry between them than they say: those of another covariance."""
+    found = blocks_of_data(covariance, blocks.threshold)
+    for part in found.blocks:
+        labels = blocks.labels[part]
+        if (labels != labels[0]).any():
+            raise InputError(
+                f"threshold: the blocks are not those of this covariance: an entry of at least "
+                f"{blocks.threshold:g} joins feature {part[0]} to one of another block"
+            )
+    return replace(blocks, cross=found.cross)
+
+
+def plan_blocks(problem: Problem, threshold: float | str | Blocks, settings: Settings) -> Plan:
     """Find the blocks.
 
     Parameters
     ----------
     problem : Problem
     threshold : float, "auto" or Blocks
-        Validated, but for whether the blocks fit the problem.
-    tolerance : Tolerance
+        Validated.
+    settings : Settings
     """
     matrix, n = problem.covariance, problem.n_features
-    whole = Plan(None, tolerance, "", n)
+    whole = Plan(None, settings.tolerance)
     if isinstance(threshold, Blocks):
-        if len(threshold.labels) != n:
-            raise ValueError(
-                f"threshold: the blocks are those of {len(threshold.labels)} features, Q has {n}"
-            )
         return replace(whole, blocks=threshold, note=describe(threshold, n))
     if threshold == "auto":
-        return _automatic(problem, tolerance, whole)
+        return _automatic(problem, settings, whole)
     delta = float(threshold)
     if is_connected_at_sight(matrix, delta):
         return whole
@@ -85,7 +143,7 @@ def plan_blocks(problem: Problem, threshold: float | str | Blocks, tolerance: To
     return replace(whole, blocks=blocks, note=describe(blocks, n))
 
 
-def _automatic(problem: Problem, tolerance: Tolerance, whole: Plan) -> Plan:
+def _automatic(problem: Problem, settings: Settings, whole: Plan) -> Plan:
     """Take the finest blocks whose ``(p-1)δ'`` is at most half of what the tolerance allows.
 
     What a stage is allowed depends on its variance, which is not known: a bound on it says quickly
@@ -95,7 +153,7 @@ def _automatic(problem: Problem, tolerance: Tolerance, whole: Plan) -> Plan:
     matrix, n = problem.covariance, problem.n_features
     sweep = sweep_of(matrix)
     p = max(problem.sparsity)
-    tolerance = replace(tolerance, scale=float(np.abs(matrix).max()) or 1.0)
+    tolerance = settings.tolerance
     most = tolerance.allowed(max(gershgorin_bound(matrix, p), 0.0))
     helps, largest = False, n
     for allowed in (most, None):
@@ -104,7 +162,7 @@ def _automatic(problem: Problem, tolerance: Tolerance, whole: Plan) -> Plan:
         cross = math.inf if p == 1 else budget / (p - 1)
         delta = sweep.threshold_for(cross)
         largest = sweep.at(delta)[1]
-        helps = largest <= LARGEST_SHARE * n
+        helps = largest <= settings.tuning.blocks.largest_share * n
         if not helps:
             break
     if helps:

@@ -6,7 +6,6 @@ are in ``docs/theory/classical-bounds.md``.
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 
 import numpy as np
@@ -17,21 +16,34 @@ from orthospca.model.limits import Watch
 from orthospca.model.nodes import Node, NodeBound, Reason
 from orthospca.model.stage import Subproblem
 from orthospca.numerics import rigor
+from orthospca.numerics.rounding import TINY, add_up, mul_up, raised, root_of_squares_up
 from orthospca.numerics.sums import strongest_sums
 from orthospca.supports.heuristics import round_to_support
 
 
-def rounded_up(value: float, terms: int) -> float:
-    """Raise a sum of ``terms`` numbers of one sign by more than its rounding error."""
-    return value + 2 * (terms + 4) * rigor.UNIT * abs(value) + rigor.TINY
+def row_bounds(diagonal: Array, strengths: Array, size: int, radius: float = 0.0) -> Array:
+    """``Q_ii + Σ (size - 1 largest |Q_ij|)``: bounds on the supports that each row leads.
+
+    Parameters
+    ----------
+    diagonal : array
+    strengths : array
+        Sums of the size - 1 largest off-diagonal magnitudes of each row.
+    size : int
+        Size of a support.
+    radius : float
+        How far each entry may be from the true one.
+    """
+    bounds = diagonal + (strengths + size * radius)
+    # A row with nothing beside its diagonal is its own bound, without any rounding.
+    bare = (strengths == 0.0) & (radius == 0.0)
+    magnitudes = np.abs(diagonal) + strengths + size * radius
+    return np.where(bare, diagonal, raised(bounds, size + 2, magnitudes))
 
 
 def gershgorin_bound(matrix: Array, size: int) -> float:
-    """``max_i Q_ii + Σ (size - 1 largest |Q_ij|)`` bounds λmax on every support of that size."""
-    radii = strongest_sums(matrix, size - 1)
-    diagonal = matrix.diagonal()
-    slack = 2 * (size + 4) * rigor.UNIT * (np.abs(diagonal) + radii)
-    return float((diagonal + radii + slack).max()) + rigor.TINY
+    """The largest of :func:`row_bounds` bounds λmax on every support of that size."""
+    return float(row_bounds(matrix.diagonal(), strongest_sums(matrix, size - 1), size).max())
 
 
 def frobenius_bound(matrix: Array, size: int) -> float:
@@ -39,7 +51,32 @@ def frobenius_bound(matrix: Array, size: int) -> float:
     squares = matrix * matrix
     rows = squares.diagonal() + strongest_sums(squares, size - 1)
     total = float(np.partition(rows, len(rows) - size)[len(rows) - size :].sum())
-    return rounded_up(math.sqrt(total), size * size)
+    return root_of_squares_up(total, size * size)
+
+
+def shifted_squares(matrix: Array, shift: float) -> Array:
+    """Return the squares of the entries of ``matrix - shift·I``."""
+    squares = matrix * matrix
+    squares[np.diag_indices(len(matrix))] = (matrix.diagonal() - shift) ** 2
+    return squares
+
+
+def norm_bounds(shift: float, squares: Array, size: int, radius: float = 0.0) -> Array:
+    """``μ + ‖Q_T - μI‖_F`` bounds λmax on a support; any μ is valid.
+
+    Parameters
+    ----------
+    shift : float
+        The μ.
+    squares : array
+        Squared norms: sums of up to ``size²`` squares.
+    size : int
+        Size of a support.
+    radius : float
+        How far each entry may be from the true one.
+    """
+    roots = raised(np.sqrt(np.maximum(squares, 0.0) + TINY), size * size + 4) + size * radius
+    return raised(shift + roots, 4, abs(shift) + roots)
 
 
 def trace_bound(diagonal: Array, included: BoolArray, size: int) -> float:
@@ -54,7 +91,7 @@ def trace_bound(diagonal: Array, included: BoolArray, size: int) -> float:
     """
     chosen = float(diagonal[included].sum())
     rest = np.sort(diagonal[~included])[::-1][: size - int(np.count_nonzero(included))]
-    return rounded_up(chosen + float(np.maximum(rest, 0.0).sum()), size)
+    return raised(chosen + float(np.maximum(rest, 0.0).sum()), size)
 
 
 def psd_deficit(matrix: Array) -> float | None:
@@ -99,7 +136,7 @@ def eigenvalue_bound(problem: Subproblem, allowed: IntArray) -> tuple[float, Arr
         estimate, direction = leading_pair(matrix)
         return rigor.upper_eigenvalue(matrix, estimate), direction
     # Below every eigenvalue, so that the range of the components never holds the maximum.
-    level = -1.1 * float(np.abs(matrix).sum(axis=1).max()) - rigor.TINY
+    level = -1.1 * float(np.abs(matrix).sum(axis=1).max()) - TINY
     constrained, radius = rigor.constrain(matrix, restricted, level)
     estimate, direction = leading_pair(constrained)
     return rigor.upper_eigenvalue(constrained, estimate, float(radius)), direction
@@ -142,6 +179,6 @@ class ClassicalBound:
         if self.deficit is not None:
             included = np.isin(node.allowed, node.included)
             trace = trace_bound(matrix.diagonal(), included, size)
-            found.append((rounded_up(trace + size * self.deficit, size), Reason.TRACE))
+            found.append((raised(trace + size * self.deficit, 4), Reason.TRACE))
         upper, reason = min(found, key=lambda pair: pair[0])
-        return upper + 2 * size * problem.projected_radius, reason
+        return add_up(upper, mul_up(size, problem.projected_radius)), reason

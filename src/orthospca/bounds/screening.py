@@ -22,14 +22,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthospca._typing import Array, IntArray
+from orthospca.bounds.classical import norm_bounds, row_bounds, shifted_squares
 from orthospca.model.stage import Subproblem
-from orthospca.numerics import rigor
+from orthospca.numerics.rounding import dot_radius
 from orthospca.numerics.sums import best_sums, row_sums
 
 #: Rounds of fixing inside a neighbourhood; later ones hardly ever find anything.
 ROUNDS = 4
-#: With more candidate rows than this their neighbourhoods are not worth looking at one by one.
-MANY_CANDIDATES = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +87,7 @@ def best_shift(matrix: Array) -> float:
     return mean - math.sqrt(max(spread, 0.0) / (p * (p - 1)))
 
 
-def screen(problem: Subproblem, cutoff: float) -> Screening:
+def screen(problem: Subproblem, cutoff: float, many: int = 500) -> Screening:
     """Find the candidate rows and their neighbourhoods.
 
     Parameters
@@ -96,12 +95,13 @@ def screen(problem: Subproblem, cutoff: float) -> Screening:
     problem : Subproblem
     cutoff : float
         Supports with values up to this one are of no interest.
+    many : int
+        With more candidate rows than this their neighbourhoods are not looked at one by one.
     """
     matrix, p = problem.projected, problem.sparsity
     diagonal, outer = matrix.diagonal(), problem.row_strengths
-    slack = 2 * (p + 4) * rigor.UNIT * (np.abs(diagonal) + outer) + rigor.TINY
-    slack += 2 * p * problem.projected_radius
-    row_uppers = diagonal + outer + slack
+    row_uppers = row_bounds(diagonal, outer, p, problem.projected_radius)
+    slack = row_slack(problem)
     upper = float(row_uppers.max())
     candidates = np.flatnonzero(row_uppers > cutoff)
     removed = float(np.max(row_uppers, where=row_uppers <= cutoff, initial=-math.inf))
@@ -109,9 +109,9 @@ def screen(problem: Subproblem, cutoff: float) -> Screening:
     everything = np.arange(problem.n_features)
     for row in candidates[np.argsort(-row_uppers[candidates], kind="stable")]:
         allowed, far = everything, -math.inf
-        if len(candidates) <= MANY_CANDIDATES:
-            allowed, far = neighbours(matrix, int(row), p, cutoff - slack[row])
-        removed = max(removed, far + slack[row])
+        if len(candidates) <= many:
+            allowed, far = neighbours(matrix, int(row), p, cutoff, float(slack[row]))
+        removed = max(removed, far)
         found.append(Neighbourhood(int(row), allowed, float(row_uppers[row])))
     return Screening(tuple(found), upper, removed)
 
@@ -140,14 +140,23 @@ def refine(
     return Screening(tuple(found), screening.upper, removed)
 
 
-def neighbours(matrix: Array, row: int, size: int, cutoff: float) -> tuple[IntArray, float]:
+def row_slack(problem: Subproblem) -> Array:
+    """What rounding may take from ``Q_ii + Σ |Q_ij|`` over a support, for each row."""
+    p = problem.sparsity
+    magnitudes = np.abs(problem.projected.diagonal()) + problem.row_strengths
+    return dot_radius(p, magnitudes) + 2 * p * problem.projected_radius
+
+
+def neighbours(
+    matrix: Array, row: int, size: int, cutoff: float, slack: float
+) -> tuple[IntArray, float]:
     """Return the row with the indices that a support led by it may contain; a bound on others."""
     if size == 1:
         return np.array([row]), -math.inf
     magnitudes = np.abs(matrix[row])
     magnitudes[row] = 0.0
     strongest = float(np.sort(magnitudes)[::-1][: size - 2].sum())
-    reach = matrix[row, row] + strongest + magnitudes
+    reach = matrix[row, row] + strongest + magnitudes + slack
     near = reach > cutoff
     near[row] = True
     return np.flatnonzero(near), float(np.max(reach, where=~near, initial=-math.inf))
@@ -173,23 +182,19 @@ def fix_by_frobenius(
     Row k of a support contains the included columns, so ``(Q_kk - shift)² + Σ_F Q_kf²`` and the
     largest other squares bound its part of the squared norm.
     """
-    p = problem.sparsity
-    slack = 2 * p * problem.projected_radius + 4 * rigor.UNIT * abs(shift)
+    p, radius = problem.sparsity, problem.projected_radius
     removed = -math.inf
     for _ in range(ROUNDS):
         if len(allowed) <= p:
             break
         matrix = problem.projected[np.ix_(allowed, allowed)]
-        squares = matrix * matrix
-        squares[np.diag_indices(len(allowed))] = (matrix.diagonal() - shift) ** 2
         inside = np.isin(allowed, included)
-        costs = row_sums(squares, inside, p)
+        costs = row_sums(shifted_squares(matrix, shift), inside, p)
         total, with_each = best_sums(costs, inside, p)
-        inflation = 1 + 4 * (p * p + 8) * rigor.UNIT
-        upper = shift + math.sqrt(max(total, 0.0)) * inflation + slack
+        upper = float(norm_bounds(shift, np.array(total), p, radius))
         if upper <= cutoff:
             return Fixed(allowed[:0], max(removed, upper))
-        uppers = shift + np.sqrt(np.maximum(with_each, 0.0)) * inflation + slack
+        uppers = norm_bounds(shift, with_each, p, radius)
         keep = inside | (uppers > cutoff)
         if keep.all():
             break

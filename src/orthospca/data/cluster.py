@@ -92,10 +92,9 @@ class ClusterColumns:
                 for block, rows in zip(blocks, self.samples, strict=True)
             ]
             tasks.append(task(total_of, parts))
-        found = compute(tasks, quiet=False)
-        mean = np.concatenate([part.mean for part in found])
-        self._squares = np.concatenate([part.squares for part in found])
-        return Moments(self.shape[0], mean, self._squares)
+        found = Moments.side_by_side(list(compute(tasks, quiet=False)))
+        self._squares = found.squares
+        return found
 
     def prepare(self, mean: Array, divisor: Array) -> None:
         """Define B, and keep it on the workers if they have room for it."""
@@ -237,6 +236,8 @@ class ClusterTiles:
     The features of largest variance come first.  What is found there tells which of the others
     cannot have a large entry with any of the rows.
     """
+
+    parts_at_once = 16
 
     def __init__(self, columns: ClusterColumns, roots: Array, dtype: Any) -> None:
         self.columns = columns

@@ -7,12 +7,11 @@ its tiles are computed: :class:`LocalColumns` reads them into this process, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import Parallel, delayed
-from scipy import sparse
+from joblib import Parallel, delayed, effective_n_jobs
 
 from orthospca._typing import AnyArray, Array, IntArray
 from orthospca.data.tiles import (
@@ -36,7 +35,15 @@ LARGEST_COPY = 2**30
 
 
 class Tiles(Protocol):
-    """The search for the largest entries of rows, tile by tile."""
+    """The search for the largest entries of rows, tile by tile.
+
+    Attributes
+    ----------
+    parts_at_once : int
+        Sets of rows that are looked at between two questions whether to stop.
+    """
+
+    parts_at_once: int
 
     def largest(self, parts: list[IntArray], count: int) -> list[tuple[AnyArray, AnyArray, int]]:
         """For each set of rows: the largest ``|Q_ij|``, j ≠ i, where they are; tiles computed.
@@ -86,11 +93,11 @@ class LocalColumns:
 
     Parameters
     ----------
-    data : ndarray, memory map, sparse matrix, or anything that can be sliced by columns
+    data : ndarray, memory map, or anything that can be sliced by columns
     """
 
     def __init__(self, data: Any) -> None:
-        self.data = sparse.csc_matrix(data) if sparse.issparse(data) else data
+        self.data = data
         self.shape = (int(data.shape[0]), int(data.shape[1]))
         self._prepared: Array | None = None
 
@@ -102,14 +109,13 @@ class LocalColumns:
     def moments(self) -> Moments:
         """Moments of the data before they are prepared; ``ValueError`` if not finite."""
         found = [moments(self.data[:, part], 0, part.start) for part in self.chunks()]
-        mean = np.concatenate([part.mean for part in found])
-        return Moments(self.shape[0], mean, np.concatenate([part.squares for part in found]))
+        return Moments.side_by_side(found)
 
     def prepare(self, mean: Array, divisor: Array) -> None:
         """Define B, and keep it in memory if it is small enough."""
         self.mean, self.divisor = mean, divisor
         size = self.shape[0] * self.shape[1] * 8
-        if size <= LARGEST_COPY and not sparse.issparse(self.data):
+        if size <= LARGEST_COPY:
             self._prepared = np.concatenate([self.take(part) for part in self.chunks()], axis=1)
 
     def take(self, indices: IntArray | slice) -> Array:
@@ -164,10 +170,11 @@ class LocalColumns:
 class LocalTiles:
     """Tiles computed in this process, in threads over sets of rows."""
 
-    def __init__(self, columns: LocalColumns, roots: Array, dtype: Any, n_jobs: int | None) -> None:
+    def __init__(self, columns: Columns, roots: Array, dtype: Any, n_jobs: int | None) -> None:
         self.columns = columns
         self.dtype = dtype
         self.n_jobs = n_jobs
+        self.parts_at_once = effective_n_jobs(n_jobs)
         self.order = np.argsort(-roots, kind="stable")
         self._roots = roots
         self._place = np.empty(len(roots), dtype=np.intp)
@@ -176,7 +183,7 @@ class LocalTiles:
 
     def largest(self, parts: list[IntArray], count: int) -> list[tuple[AnyArray, AnyArray, int]]:
         """For each set of rows: the largest ``|Q_ij|``, j ≠ i, where they are; tiles computed."""
-        if len(parts) > 1 and self._by_variance is None:
+        if self._by_variance is None:
             self._by_variance = self._sorted_copy()
         with Parallel(n_jobs=self.n_jobs, backend="threading") as pool:
             return list(pool(delayed(self._collect)(part, count) for part in parts))
@@ -197,8 +204,13 @@ class LocalTiles:
             return self._by_variance[:, part]
         return self.columns.take(self.order[part]).astype(self.dtype, copy=False)
 
-    def _collect(self, rows: IntArray, count: int) -> tuple[AnyArray, AnyArray, int]:
+    def _tiles_of(self, rows: IntArray) -> Callable[[slice], AnyArray]:
+        """Return what makes tiles of some rows, given a range of columns by falling variance."""
         B = np.ascontiguousarray(self.columns.take(rows).T, dtype=self.dtype)
+        return lambda part: B @ self._columns(part)
+
+    def _collect(self, rows: IntArray, count: int) -> tuple[AnyArray, AnyArray, int]:
+        tile_of = self._tiles_of(rows)
         places = self._place[rows]
         values = np.zeros((len(rows), count), dtype=self.dtype)
         indices = np.zeros((len(rows), count), dtype=np.int32)
@@ -209,8 +221,7 @@ class LocalTiles:
             columns = self.order[start : start + TILE_COLUMNS]
             if largest_root * self._roots[columns[0]] <= float(smallest.min()):
                 break  # columns come by falling variance: nothing larger is left
-            tile = B @ self._columns(slice(start, start + TILE_COLUMNS))
-            np.abs(tile, out=tile)
+            tile = np.abs(tile_of(slice(start, start + TILE_COLUMNS)))
             own = np.flatnonzero((places >= start) & (places < start + TILE_COLUMNS))
             tile[own, places[own] - start] = -1.0  # entries (i, i) do not count
             fresh, labels = largest_above(tile, columns, smallest, count)

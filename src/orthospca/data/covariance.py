@@ -19,9 +19,10 @@ from orthospca._typing import Array, IntArray
 from orthospca.data.chunks import is_distributed
 from orthospca.data.cluster import ClusterColumns
 from orthospca.data.columns import Columns, LocalColumns
-from orthospca.data.tiles import Lists
-from orthospca.model.validation import names_of
-from orthospca.numerics import rigor
+from orthospca.data.sparse import SparseColumns
+from orthospca.data.tiles import Lists, Moments, is_constant
+from orthospca.model.validation import names_of, validate_range
+from orthospca.numerics.rounding import relative_error
 
 
 class DataCovariance:
@@ -37,6 +38,11 @@ class DataCovariance:
         Divide each column by its standard deviation; constant columns stay zero.
     ddof : int
         The divisor is ``m - ddof``.
+
+    Attributes
+    ----------
+    constant : boolean array
+        Columns whose variance is nothing but rounding; they count as zero.
 
     Examples
     --------
@@ -61,10 +67,11 @@ class DataCovariance:
             )
         divisor = math.sqrt(self.n_samples - ddof)
         found = self.source.moments()
+        _refuse_extremes(found, correlation)
+        self.constant = is_constant(found.squares / divisor**2, found.mean, self.n_samples)
         deviation = np.sqrt(found.squares) / divisor
-        constant = deviation <= 1e-12 * np.abs(found.mean)
         self.mean = found.mean
-        self.scale = np.where(constant, math.inf, deviation if correlation else 1.0)
+        self.scale = np.where(self.constant, math.inf, deviation if correlation else 1.0)
         self.source.prepare(self.mean, self.scale * divisor)
 
     @property
@@ -72,8 +79,8 @@ class DataCovariance:
         """Order of the covariance matrix."""
         return self.n_features, self.n_features
 
-    def columns(self, indices: IntArray) -> Array:
-        """Return columns of B, shape (m, len(indices))."""
+    def factor(self, indices: IntArray) -> Array:
+        """Return columns of the factor B of ``Q = BᵀB``, shape (m, len(indices))."""
         return self.source.take(indices)
 
     def cross(self, rows: IntArray, columns: IntArray) -> Array:
@@ -118,7 +125,16 @@ class DataCovariance:
         In whatever order the m products are added, partial sums over chunks included, it is at
         most ``m·u / (1 - m·u)``; the rest is for the computed diagonal.
         """
-        return 4 * (self.n_samples + 8) * rigor.UNIT
+        return relative_error(2 * (self.n_samples + 8))
+
+
+def _refuse_extremes(found: Moments, correlation: bool) -> None:
+    """Refuse data whose squares overflow or vanish; of correlations, any such column."""
+    largest = float(np.maximum(np.abs(found.low), np.abs(found.high)).max())
+    validate_range("the largest entry of data", largest, 0.5)
+    varying = found.high[found.high > found.low] - found.low[found.high > found.low]
+    if correlation and len(varying):
+        validate_range("the smallest range of a column of data", float(varying.min()), 0.5)
 
 
 def _source(data: Any) -> Columns:
@@ -132,4 +148,6 @@ def _source(data: Any) -> Columns:
     kind = np.dtype(data.dtype).kind
     if kind not in "fiub":
         raise ValueError(f"data must be real numbers, got entries of type {data.dtype}")
+    if sparse.issparse(data):
+        return SparseColumns(data)
     return ClusterColumns(data) if is_distributed(data) else LocalColumns(data)

@@ -14,6 +14,8 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from orthospca._typing import AnyArray, Array
+from orthospca.data.tiles import is_constant
+from orthospca.model.validation import validate_range
 
 #: Entries of X centred at a time.
 BLOCK_ENTRIES = 2**20
@@ -36,9 +38,10 @@ def matrix_of(X: Any, sample_weight: Any, standardise: bool) -> tuple[Array, Arr
         Q /= total - 1
     variance = Q.diagonal()
     largest = float(np.abs(Q).max())
-    if not math.isfinite(largest):
-        raise ValueError("X must be rescaled: its covariance overflows")
-    constant = _is_constant(variance, mean, X.shape[0])
+    if largest == 0.0 and _varies(X):
+        largest = math.ulp(0.0)  # it has vanished
+    validate_range("the largest covariance of X", largest)
+    constant = is_constant(variance, mean, X.shape[0])
     Q[constant] = Q[:, constant] = 0.0
     scale = np.ones(len(Q))
     if standardise:
@@ -48,10 +51,10 @@ def matrix_of(X: Any, sample_weight: Any, standardise: bool) -> tuple[Array, Arr
     return mean, 0.5 * (Q + Q.T), scale
 
 
-def _is_constant(variance: Array, mean: Array, n_samples: int) -> Any:
-    """Whether a variance is nothing but the rounding error of its computation."""
-    rounding = n_samples * np.finfo(np.float64).eps
-    return variance <= rounding * variance + (rounding * mean) ** 2
+def _varies(X: Any) -> bool:
+    """Whether a column has two different numbers."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    return bool((low != high).nnz if sparse.issparse(X) else (low != high).any())
 
 
 def validate_weights(sample_weight: Any, n_samples: int) -> Array:

@@ -7,7 +7,6 @@ are rows that no caller has asked for.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,11 +14,10 @@ import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.data.covariance import DataCovariance
+from orthospca.numerics.rounding import raised
 
 #: Rows of a tile.
 TILE_ROWS = 512
-#: Sets of rows that are looked at between two questions whether to stop.
-PARTS_AT_ONCE = 16
 #: Largest variances for which single precision is used.  Outside them its products may overflow, or
 #: vanish where the relative error that is accounted for says that they do not.
 SINGLE_RANGE = (2.0**-60, 2.0**60)
@@ -84,10 +82,11 @@ class RowProfiles:
         # Rows of similar variance together: their tiles can be skipped together.
         missing = missing[np.argsort(-self._roots[missing], kind="stable")]
         parts = [missing[a : a + TILE_ROWS] for a in range(0, len(missing), TILE_ROWS)]
-        for start in range(0, len(parts), PARTS_AT_ONCE):
+        step = self._tiles.parts_at_once
+        for start in range(0, len(parts), step):
             if stop is not None and stop():
                 return False
-            batch = parts[start : start + PARTS_AT_ONCE]
+            batch = parts[start : start + step]
             found = self._tiles.largest(batch, self.count)
             for part, (values, indices, tiles) in zip(batch, found, strict=True):
                 self.values[part], self.indices[part] = values, indices
@@ -97,10 +96,17 @@ class RowProfiles:
         return True
 
 
-def potential(diagonal: Array, size: int) -> Array:
-    """``Q_ii + √Q_ii · (size - 1 largest √Q_jj, j ≠ i)``: a bound that needs no product at all."""
-    roots = np.sqrt(diagonal)
+def potential(roots: Array, size: int) -> Array:
+    """``Q_ii + √Q_ii · (size - 1 largest √Q_jj, j ≠ i)``: a bound that needs no product at all.
+
+    Parameters
+    ----------
+    roots : array
+        The roots of the variances, or bounds on them.
+    size : int
+        Size of a support.
+    """
     top = np.sort(roots)[::-1][:size]
     others = float(top.sum()) - np.where(roots >= top[-1], roots, top[-1])
     # Rounded up: sums of at most `size` square roots.
-    return (diagonal + roots * others) * (1 + 64 * size * math.ulp(1.0))
+    return raised(roots * (roots + others), 2 * size + 4)

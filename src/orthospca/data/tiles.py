@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from orthospca._typing import AnyArray, Array, IntArray
+from orthospca._typing import AnyArray, Array, BoolArray, IntArray
 
 #: Columns of a tile of which the largest entries are wanted.
 TILE_COLUMNS = 4096
@@ -29,26 +29,43 @@ Lists = tuple[AnyArray, AnyArray]
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Mean and sum of squared deviations of each column over some samples.
+    """Mean, sum of squared deviations and range of each column over some samples.
 
     Attributes
     ----------
     count : int
         Number of samples.
-    mean, squares : array
+    mean, squares, low, high : array
     """
 
     count: int
     mean: Array
     squares: Array
+    low: Array
+    high: Array
 
     def __add__(self, other: Moments) -> Moments:
         """Moments of both sets of samples (Chan, Golub and LeVeque: no cancellation)."""
         count = self.count + other.count
         step = other.mean - self.mean
         mean = self.mean + step * (other.count / count)
-        squares = self.squares + other.squares + step**2 * (self.count * other.count / count)
-        return Moments(count, mean, squares)
+        with np.errstate(over="ignore"):  # what overflows is refused, with a sentence
+            squares = self.squares + other.squares + step**2 * (self.count * other.count / count)
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Moments(count, mean, squares, low, high)
+
+    @classmethod
+    def side_by_side(cls, parts: list[Moments]) -> Moments:
+        """Moments of several sets of columns, over the same samples."""
+        names = ("mean", "squares", "low", "high")
+        arrays = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
+        return cls(parts[0].count, *arrays)
+
+
+def is_constant(variance: Array, mean: Array, n_samples: int) -> BoolArray:
+    """Whether a variance is nothing but the rounding error of its computation."""
+    rounding = n_samples * np.finfo(np.float64).eps
+    return np.asarray(variance <= rounding * variance + (rounding * mean) ** 2)
 
 
 def dense(part: Any) -> Array:
@@ -66,8 +83,10 @@ def moments(part: Any, first_row: int, first_column: int) -> Moments:
             f"data must be finite, got {values[i, j]} at row {first_row + i}, "
             f"column {first_column + j}"
         )
-    mean = values.mean(axis=0)
-    return Moments(len(values), mean, np.square(values - mean).sum(axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = values.mean(axis=0)
+        squares = np.square(values - mean).sum(axis=0)
+    return Moments(len(values), mean, squares, values.min(axis=0), values.max(axis=0))
 
 
 def prepared(part: Any, how: tuple[IntArray, Array, Array]) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthospca._typing import Array
+from orthospca.data.tiles import is_constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,9 @@ class Dataset:
         """
         Q = self.covariance()
         scale = np.sqrt(np.diag(Q))
-        constant = np.flatnonzero(scale == 0.0)
+        samples = 0 if self.data is None else len(self.data)
+        mean = np.zeros(len(Q)) if self.data is None else self.data.mean(axis=0)
+        constant = np.flatnonzero(is_constant(np.diag(Q), mean, samples))
         if constant.size:
             names = ", ".join(self.feature_names[j] for j in constant)
             raise ValueError(

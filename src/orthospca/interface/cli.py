@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from orthospca._errors import InputError
+from orthospca._methods import Method
 from orthospca.interface.options import (
     OUTPUT,
     SOLVER,
@@ -26,7 +27,6 @@ from orthospca.interface.options import (
     Json,
     Key,
     Label,
-    Method,
     NodeLimit,
     Precomputed,
     Threshold,

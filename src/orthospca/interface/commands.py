@@ -4,40 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from orthospca import DataCovariance, Result, Status, solve
 from orthospca._errors import InputError
 from orthospca._typing import Array
-from orthospca.blocks.partition import block_diagonalize
-from orthospca.data.covariance import DataCovariance
-from orthospca.facade import solve
 from orthospca.interface import display as _display
 from orthospca.interface.output import (
     command,
     make_folder,
     say,
     show,
+    unless_refused,
     write_path,
     write_result,
     writing,
 )
 from orthospca.interface.report import Section, write_report
 from orthospca.interface.tables import Table, read_table
-from orthospca.model.result import Result, Status
-from orthospca.model.validation import (
-    validate_covariance,
-    validate_integer,
-    validate_nonnegative,
-    validate_sparsity,
-)
-from orthospca.supports.enumeration import refuse_if_too_many
-from orthospca.wide.stage import LARGEST_MATRIX
 
 FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
 DEFAULT_FOLDER = Path("orthospca-out")
@@ -55,13 +43,13 @@ class Source:
     key: str | None = None
 
     def read(self, settings: dict[str, Any]) -> tuple[Table, Array | DataCovariance]:
-        """The table, and the matrix to solve; defined by the data if they are wide."""
+        """The table, and what to solve: the matrix, or the data that define it."""
         if self.correlation and self.precomputed:
             raise InputError("--correlation and --precomputed exclude each other")
         table = read_table(self.path, header=self.header, label=self.label, key=self.key)
         if self.precomputed:
             return table, table.square()
-        if len(table.columns) > LARGEST_MATRIX and not _needs_matrix(settings):
+        if not _needs_matrix(settings):
             return table, table.data_covariance(self.correlation)
         return table, table.correlation() if self.correlation else table.covariance()
 
@@ -88,12 +76,12 @@ class Source:
         return self.path.name, digest.hexdigest()
 
     def folder(self, output: Path | None, as_json: bool) -> Path | None:
-        """Where to write, made if need be; None to write nothing."""
+        """Where to write; None to write nothing."""
         if output is None:
             if as_json:
                 return None
             output = DEFAULT_FOLDER / self.path.name.split(".")[0]
-        return make_folder(output)
+        return output
 
 
 def solver_settings(
@@ -125,10 +113,10 @@ def run_fit(
     """Solve; whether everything is certified within the tolerance."""
     limits = _sparsity(sparsity)
     table, Q = source.read(settings)
-    check_arguments(Q, limits, settings)
     folder = source.folder(output, as_json)
     say(source.describe(table))
-    result = _solve(Q, table.columns, {"sparsity": limits, **settings})
+    with unless_refused(folder):
+        result = _solve(Q, table.columns, {"sparsity": limits, **settings})
     if as_json:
         print(json.dumps(result.to_dict()))
     else:
@@ -154,12 +142,11 @@ def run_path(
     from orthospca.path import parse_sparsities, sparsity_path
 
     table, Q = source.read(settings)
-    with about_the_input():
-        limits = parse_sparsities(sparsities, Q.shape[0])
-    check_arguments(Q, max(limits), settings)
+    limits = parse_sparsities(sparsities, Q.shape[0])
     folder = source.folder(output, as_json)
     say(source.describe(table))
-    with _display.ProgressDisplay(Console(stderr=True), settings["n_components"]) as progress:
+    progress = _display.ProgressDisplay(Console(stderr=True), settings["n_components"])
+    with unless_refused(folder), progress:
         found = sparsity_path(Q, limits, callback=progress.at_sparsity, **settings)
     if as_json:
         print(json.dumps(found.to_dict()))
@@ -200,48 +187,6 @@ def run_demo(output: Path) -> bool:
         write_report(folder / "report.html", sections, command=command())
     print(f"\nreport: {folder / 'report.html'}")
     return all(section.result.status in FINISHED for section in sections)
-
-
-@contextmanager
-def about_the_input() -> Iterator[None]:
-    """Say that a ``ValueError`` raised in here is about what the user gave."""
-    try:
-        yield
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(str(error)) from error
-
-
-def check_arguments(
-    Q: Array | DataCovariance, sparsity: int | list[int], settings: dict[str, Any]
-) -> None:
-    """Check what ``solve`` will check, before it runs, by the same functions.
-
-    What it raises afterwards is then not about the input, and must not be reported as if it were.
-    """
-    with about_the_input():
-        n = Q.shape[0]
-        if not isinstance(Q, DataCovariance):
-            validate_covariance(Q)
-        count = validate_integer(
-            "n_components", settings["n_components"], 1, n, "the number of features"
-        )
-        limits = validate_sparsity(sparsity, count, n)
-        for name in ("gap", "eps", "threshold", "time_limit"):
-            if settings[name] not in (None, "auto"):
-                validate_nonnegative(name, settings[name])
-        threshold, method = settings["threshold"], settings["method"]
-        if method == "deflation" and threshold not in (0.0, "auto"):
-            raise InputError(f"threshold must be 0 with method 'deflation', got {threshold:g}")
-        if settings["node_limit"] is not None:
-            validate_integer("node_limit", settings["node_limit"], 1)
-        if settings["n_jobs"] == 0:
-            raise InputError("n_jobs must not be 0, got 0")
-        if method == "enumeration":
-            largest = n if threshold == "auto" else block_diagonalize(Q, threshold).largest
-            for limit in limits:
-                refuse_if_too_many(largest, min(limit, largest))
 
 
 def _needs_matrix(settings: dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orthospca._typing import Array
-from orthospca.model.result import Component, Progress, Result, Status, format_gap
+from orthospca.result import Component, Progress, Result, Status, format_gap
 
 if TYPE_CHECKING:
     from orthospca.path import SparsityPath

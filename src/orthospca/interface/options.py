@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 INPUT, SOLVER, OUTPUT = "Input", "Tolerances and limits", "Output"
-
-
-class Method(str, Enum):
-    """The methods of :func:`orthospca.solve`."""
-
-    BRANCH_AND_BOUND = "branch-and-bound"
-    EIGENVALUE = "eigenvalue"
-    ENUMERATION = "enumeration"
-    DEFLATION = "deflation"
 
 
 Data = Annotated[

@@ -7,7 +7,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,25 @@ from orthospca.interface.report import Section, write_report
 
 if TYPE_CHECKING:
     from orthospca.path import SparsityPath
+
+
+@contextmanager
+def unless_refused(folder: Path | None) -> Iterator[None]:
+    """Make a folder before any work is done for it; take it away again if the input is refused."""
+    made = []
+    if folder is not None:
+        path = folder
+        while not path.exists():
+            made.append(path)
+            path = path.parent
+        make_folder(folder)
+    try:
+        yield
+    except InputError:
+        for path in made:
+            with suppress(OSError):
+                path.rmdir()
+        raise
 
 
 def make_folder(folder: Path) -> Path:

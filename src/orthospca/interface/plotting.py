@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.interface.spectrum import leading_eigenvalues
-from orthospca.model.result import Result, Status
+from orthospca.result import Result, Status
+from orthospca.spectrum import leading_eigenvalues
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,27 +1,21 @@
-"""When to stop, and the record of what happened so far."""
+"""When to stop: limits of time and nodes, Ctrl-C, and a callback that has seen enough."""
 
 from __future__ import annotations
 
 import math
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
+from orthospca.model.clock import Clock
+from orthospca.model.journal import HEARTBEAT, Callback, Journal
 from orthospca.model.result import Progress, Status
-
-Callback = Callable[[Progress], "bool | None"]
-
-
-#: Seconds after which the callback hears that the work goes on, even if nothing has changed.
-HEARTBEAT = 1.0
 
 
 class Watch:
-    """Clock, limits and history of one solve.
+    """Clock, limits and journal of one solve, in one hand.
 
     Parameters
     ----------
@@ -30,7 +24,14 @@ class Watch:
     node_limit : int or None
         For each stage.
     callback : callable or None
-        Receives each :class:`~orthospca.model.result.Progress`; a true answer stops the solve.
+        Receives each :class:`~orthospca.result.Progress`; a true answer stops the solve.
+    heartbeat : float
+        Seconds between two calls of the callback, at most, while work goes on.
+
+    Attributes
+    ----------
+    interrupted : bool
+        Whether Ctrl-C or the callback asked to stop.
     """
 
     def __init__(
@@ -38,100 +39,55 @@ class Watch:
         time_limit: float | None = None,
         node_limit: int | None = None,
         callback: Callback | None = None,
+        heartbeat: float = HEARTBEAT,
     ) -> None:
-        self.started = time.perf_counter()
+        self.clock = Clock(time_limit)
+        self.journal = Journal(self.clock, callback, heartbeat)
         self.node_limit = math.inf if node_limit is None else node_limit
-        self.history: list[Progress] = []
-        self.stage = 0
         self.interrupted = False
-        self._final = math.inf if time_limit is None else self.started + time_limit
-        self._deadline = self._final
-        self._callback = callback
-        self._stage_started = self.started
-        self._told = self.started
-        self._floor = -math.inf
-        self._thread = threading.get_ident()
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the solve began."""
-        return time.perf_counter() - self.started
-
-    @property
-    def stage_elapsed(self) -> float:
-        """Seconds since the stage began."""
-        return time.perf_counter() - self._stage_started
 
     def begin_stage(self, stage: int, stages_left: int) -> None:
-        """Start the clock of a stage: it gets its share of the time that is left.
-
-        At least two fifths: most stages need little, and what they leave comes too late for those
-        before them.
-        """
-        self.stage = stage
-        self._stage_started = time.perf_counter()
-        left = self._final - self._stage_started
-        share = max(1.0 / max(stages_left, 1), 0.4)
-        self._deadline = self._stage_started + share * max(left, 0.0)
+        """Start a stage: its clock, and its chapter of the journal."""
+        self.clock.begin_stage(stages_left)
+        self.journal.begin_stage(stage)
 
     def out_of_time(self) -> bool:
         """Whether the stage must end now, for its time or because of an interrupt.
 
         Asked often, it also tells the callback now and then that the work goes on.
         """
-        now = time.perf_counter()
-        if now >= self._told + HEARTBEAT and self._thread == threading.get_ident():
-            self._repeat()
-        return self.interrupted or now >= self._deadline
-
-    def _repeat(self) -> None:
-        """Tell the callback again where the search stands, if it knows."""
-        self._told = time.perf_counter()
-        if self.history and self.history[-1].stage == self.stage and not self.interrupted:
-            self.history[-1] = replace(self.history[-1], elapsed=self.elapsed)
-            self.tell(self.history[-1])
+        if not self.interrupted and self.journal.keep_in_touch():
+            self.interrupted = True
+        return self.interrupted or self.clock.is_up
 
     @property
     def seconds_left(self) -> float:
         """Seconds until the stage must end; ``inf`` without a limit."""
-        return max(self._deadline - time.perf_counter(), 0.0)
+        return self.clock.seconds_left
 
-    def verdict(self, nodes: int) -> Status | None:
+    def verdict(self, nodes: int = 0) -> Status | None:
         """Why to stop now; None to go on."""
         if self.interrupted:
             return Status.INTERRUPTED
-        if time.perf_counter() >= self._deadline:
+        if self.clock.is_up:
             return Status.TIME_LIMIT
         if nodes >= self.node_limit:
             return Status.NODE_LIMIT
         return None
 
     def report(self, nodes: int, open_nodes: int, lower: float, upper: float) -> None:
-        """Record where the search stands and tell the callback."""
-        upper = max(upper, self._floor)
-        last = self.history[-1] if self.history else None
-        if last is not None and last.stage == self.stage:
-            # What was proved stays proved: bounds only ever tighten.
-            lower, upper = max(lower, last.lower), min(upper, last.upper)
-        entry = Progress(self.stage, nodes, open_nodes, lower, upper, self.elapsed)
-        if last is not None and (last.stage, last.lower, last.upper) == (self.stage, lower, upper):
-            self.history.pop()
-        self.history.append(entry)
-        self.tell(entry)
+        """Record where the search stands, and tell the callback unless it asked to stop."""
+        entry = self.journal.record(nodes, open_nodes, lower, upper)
+        if not self.interrupted:
+            self.tell(entry)
 
-    @contextmanager
-    def at_least(self, upper: float) -> Iterator[None]:
-        """While a part of a problem is solved: no bound on the whole is below that of the rest."""
-        before, self._floor = self._floor, max(self._floor, upper)
-        try:
-            yield
-        finally:
-            self._floor = before
+    def of_a_part(self, outside: float, rounding: float = 0.0) -> AbstractContextManager[None]:
+        """See :meth:`Journal.of_a_part`."""
+        return self.journal.of_a_part(outside, rounding)
 
     def tell(self, entry: Progress) -> None:
-        """Tell the callback, and note whether it asks to stop."""
-        self._told = time.perf_counter()
-        if self._callback is not None and self._callback(entry):
+        """Tell the callback something that is not recorded."""
+        if self.journal.tell(entry):
             self.interrupted = True
 
     @contextmanager
@@ -158,3 +114,29 @@ class Watch:
             yield
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class QuietWatch(Watch):
+    """The same limits and interrupts, for work that says nothing of the stage as a whole."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self.clock = watch.clock
+        self.journal = watch.journal
+        self.node_limit = math.inf
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C or the callback asked to stop."""
+        return self._watch.interrupted
+
+    @interrupted.setter
+    def interrupted(self, value: bool) -> None:
+        self._watch.interrupted = value
+
+    def out_of_time(self) -> bool:
+        """As of the watch itself, which keeps in touch with the callback."""
+        return self._watch.out_of_time()
+
+    def report(self, nodes: int, open_nodes: int, lower: float, upper: float) -> None:
+        """Say nothing."""

@@ -30,6 +30,8 @@ class Reason(str, Enum):
     """A feasible point of the dual of the relaxation; see ``docs/theory/strong-bound.md``."""
     CONDITIONED = "conditioned"
     """Searched at a level, given what is included; see ``docs/theory/conditioning.md``."""
+    CLIMBED = "climbed"
+    """Proved rung by rung; see ``docs/theory/ladder.md``."""
     SCREENED = "screened"
     """Outside the neighbourhoods of all candidate rows: no such support exceeds the bound."""
     FIXED = "fixed"

@@ -49,6 +49,6 @@ class Problem:
         return len(self.covariance)
 
     @property
-    def n_components(self) -> int:
-        """How many components are asked for."""
-        return len(self.sparsity)
+    def total_variance(self) -> float:
+        """The trace of Q."""
+        return float(self.covariance.trace())

@@ -27,7 +27,7 @@ class Status(str, Enum):
     """
 
     OPTIMAL = "optimal"
-    """``upper - lower ≤ max(eps, gap·|lower|)``, or within floating-point resolution."""
+    """``upper - lower ≤ max(eps, gap·|lower|)``, exactly."""
     TIME_LIMIT = "time limit"
     """The time ran out; the gap is as reported."""
     NODE_LIMIT = "node limit"
@@ -159,6 +159,9 @@ class Result:
         The trace of Q.
     note : str
         How the problem was split into blocks and why; empty where it was not.
+    path : tuple of Component
+        The first component for sparsity 1, 2, … up to the one asked for, each with what was proved
+        of it on the way; empty where the way was another.
     """
 
     stages: tuple[Component, ...]
@@ -173,6 +176,7 @@ class Result:
     feature_names: tuple[str, ...] | None = None
     total_variance: float = math.nan
     note: str = ""
+    path: tuple[Component, ...] = field(default=(), repr=False)
 
     @property
     def n_components(self) -> int:
@@ -292,19 +296,8 @@ class Result:
             "note": self.note,
             "total_variance": _encode(self.total_variance),
             "feature_names": None if self.feature_names is None else list(self.feature_names),
-            "components": [
-                {
-                    "support": component.support.tolist(),
-                    "loadings": component.vector[component.support].tolist(),
-                    "variance": _encode(component.variance),
-                    "upper_bound": _encode(component.upper_bound),
-                    "deflated_variance": _encode(component.deflated_variance),
-                    "status": component.status.name,
-                    "nodes": component.nodes,
-                    "runtime": component.runtime,
-                }
-                for component in self.stages
-            ],
+            "components": [_component_to_dict(component) for component in self.stages],
+            "path": [_component_to_dict(component) for component in self.path],
             "history": [
                 [e.stage, e.nodes, e.open_nodes, _encode(e.lower), _encode(e.upper), e.elapsed]
                 for e in self.history
@@ -333,25 +326,8 @@ class Result:
     @classmethod
     def _from_dict(cls, content: dict[str, Any]) -> Result:
         n_features = int(content["n_features"])
-        stages = []
-        for record in content["components"]:
-            vector = np.zeros(n_features)
-            if len(record["support"]) != len(record["loadings"]):
-                raise ValueError("support and loadings differ in length")
-            vector[record["support"]] = record["loadings"]
-            vector.flags.writeable = False
-            deflated = record["deflated_variance"]
-            stages.append(
-                Component(
-                    vector=vector,
-                    variance=float(record["variance"]),
-                    upper_bound=float(record["upper_bound"]),
-                    status=Status[record["status"]],
-                    nodes=int(record["nodes"]),
-                    runtime=float(record["runtime"]),
-                    deflated_variance=None if deflated is None else float(deflated),
-                )
-            )
+        stages = [_component_from_dict(c, n_features) for c in content["components"]]
+        path = [_component_from_dict(c, n_features) for c in content.get("path", [])]
         names = content["feature_names"]
         return cls(
             stages=tuple(stages),
@@ -369,7 +345,39 @@ class Result:
             feature_names=None if names is None else tuple(names),
             total_variance=float(content["total_variance"]),
             note=str(content.get("note", "")),
+            path=tuple(path),
         )
+
+
+def _component_to_dict(component: Component) -> dict[str, Any]:
+    return {
+        "support": component.support.tolist(),
+        "loadings": component.vector[component.support].tolist(),
+        "variance": _encode(component.variance),
+        "upper_bound": _encode(component.upper_bound),
+        "status": component.status.name,
+        "nodes": component.nodes,
+        "runtime": component.runtime,
+        "deflated_variance": _encode(component.deflated_variance),
+    }
+
+
+def _component_from_dict(record: dict[str, Any], n_features: int) -> Component:
+    vector = np.zeros(n_features)
+    if len(record["support"]) != len(record["loadings"]):
+        raise ValueError("support and loadings differ in length")
+    vector[record["support"]] = record["loadings"]
+    vector.flags.writeable = False
+    deflated = record["deflated_variance"]
+    return Component(
+        vector=vector,
+        variance=float(record["variance"]),
+        upper_bound=float(record["upper_bound"]),
+        status=Status[record["status"]],
+        nodes=int(record["nodes"]),
+        runtime=float(record["runtime"]),
+        deflated_variance=None if deflated is None else float(deflated),
+    )
 
 
 def format_gap(gap: float) -> str:

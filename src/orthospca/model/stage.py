@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.numerics import rigor
+from orthospca.numerics.rounding import UNIT, dot_radius
 from orthospca.numerics.sums import strongest_sums
+
+#: The precision in which components are projected out: that of the machine's widest numbers.
+EXTENDED = np.longdouble
+EXTENDED_UNIT = float(np.finfo(EXTENDED).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,20 +43,73 @@ class Subproblem:
         return self.previous.shape[1] > 0
 
     @cached_property
+    def touched(self) -> IntArray:
+        """Features that components before this one use."""
+        return np.flatnonzero((self.previous != 0).any(axis=1))
+
+    @cached_property
     def scale(self) -> float:
-        """Largest magnitude of an entry of Q (1 for the zero matrix)."""
-        return float(np.abs(self.covariance).max()) or 1.0
+        """Largest magnitude of an entry of :attr:`projected` (1 for the zero matrix)."""
+        return float(np.abs(self.projected).max()) or 1.0
+
+    @property
+    def resolution(self) -> float:
+        """A gap that floating point can close: rounding of steps, factors and projected entries."""
+        p = self.sparsity
+        return 64 * p * (p + 8) * UNIT * 2 * self.scale + 8 * p * self.projected_radius
+
+    @cached_property
+    def _folded(self) -> tuple[Array, float]:
+        """``Q + XBᵀ + BXᵀ`` and a bound on the rounding error of its entries.
+
+        For *every* B it has the form of Q on the vectors orthogonal to X, so only the rounding of
+        the sum counts.  ``B = ½X(XᵀQX) - QX`` makes it ``(I - XXᵀ)Q(I - XXᵀ)``.  Entries of two
+        features that no component uses are those of Q exactly.  See ``docs/theory/rigor.md``.
+        """
+        Q, at = self.covariance, self.touched
+        used = self.previous[at].astype(EXTENDED)
+        image = Q[:, at].astype(EXTENDED) @ used
+        B = -image
+        B[at] += 0.5 * used @ (used.T @ image[at])
+        product = used @ B.T
+        # What two used features owe to each other, added up so that it is exactly symmetric.
+        product[:, at] += product[:, at].T
+        rows = Q[at] + product
+        # An entry is the sum of two inner products and of an entry of Q, rounded once to double.
+        sizes = np.abs(used) @ np.abs(B).T
+        sizes[:, at] += sizes[:, at].T
+        largest = float((sizes + np.abs(Q[at])).max(initial=0.0))
+        folded = Q.copy()
+        folded[at] = rows
+        folded[:, at] = folded[at].T
+        terms = 2 * self.previous.shape[1]
+        radius = dot_radius(terms, largest, EXTENDED_UNIT)
+        radius += 2 * UNIT * float(np.abs(folded[at]).max(initial=0.0))
+        return folded, radius
+
+    @property
+    def projected(self) -> Array:
+        """The adjusted covariance ``(I - XXᵀ)Q(I - XXᵀ)``: the same form on feasible vectors.
+
+        Exactly, but for :attr:`projected_radius`, even where X is orthonormal to rounding only.
+        """
+        return self._folded[0] if self.constrained else self.covariance
+
+    @property
+    def projected_radius(self) -> float:
+        """Rounding error of an entry of :attr:`projected`."""
+        return self._folded[1] if self.constrained else 0.0
 
     @cached_property
     def penalised(self) -> Array:
-        """``Q - κXXᵀ``: the same form as Q on the feasible vectors, strongly negative off them.
+        """:attr:`projected` less κXXᵀ: the same form on feasible vectors, negative off them.
 
         Its submatrices therefore bound the value of a support from above without a basis of the
-        complement, and nearly exactly where κ is large against ``‖Q‖``.
+        complement, and nearly exactly where κ is large against Q.
         """
         if not self.constrained:
             return self.covariance
-        return self.covariance - self.penalty * (self.previous @ self.previous.T)
+        return self.projected - self.penalty * (self.previous @ self.previous.T)
 
     @cached_property
     def penalty(self) -> float:
@@ -65,34 +121,9 @@ class Subproblem:
         """Rounding error of an entry of :attr:`penalised`."""
         if not self.constrained:
             return 0.0
-        terms = self.previous.shape[1] + 4
         largest = float(np.square(self.previous).sum(axis=1).max())
-        return 2 * terms * rigor.UNIT * (self.penalty * largest + self.scale)
-
-    @cached_property
-    def projected(self) -> Array:
-        """``(I - XXᵀ)Q(I - XXᵀ)``, the adjusted covariance: the same form on feasible vectors."""
-        if not self.constrained:
-            return self.covariance
-        X = self.previous
-        image = self.covariance @ X
-        cross = X @ image.T
-        projected = self.covariance - cross - cross.T + X @ (X.T @ image) @ X.T
-        return 0.5 * (projected + projected.T)
-
-    @cached_property
-    def projected_radius(self) -> float:
-        """Rounding error of an entry of :attr:`projected`.
-
-        With s the largest absolute row sum of Q, row i of QX is computed with an error of norm at
-        most ``n·√m·u·s``, and rows of X have norms of at most one, so that each of the four
-        products adds at most ``√m·(n + √m + 4)·u·s`` to an entry.
-        """
-        if not self.constrained:
-            return 0.0
-        n, m = self.previous.shape
-        size = float(np.abs(self.covariance).sum(axis=1).max())
-        return 4 * math.sqrt(max(m, 4)) * (n + m + 4) * rigor.UNIT * size
+        terms = self.previous.shape[1]
+        return self.projected_radius + dot_radius(terms, self.penalty * largest + self.scale)
 
     @cached_property
     def row_strengths(self) -> Array:
@@ -105,3 +136,32 @@ class Subproblem:
         if rows.shape[1] == 0:
             return rows
         return rows[:, np.abs(rows).max(axis=0, initial=0.0) > 0]
+
+    def restricted(self, features: IntArray, sparsity: int) -> Subproblem:
+        """Return the stage on some features, those that components use among them."""
+        at = np.ix_(features, features)
+        size = min(sparsity, len(features))
+        part = Subproblem(self.covariance[at], size, np.ascontiguousarray(self.previous[features]))
+        if self.constrained:
+            # The same entries, and the same bound on their rounding: there is no need to fold anew.
+            folded, radius = self._folded
+            part.__dict__["_folded"] = folded[at], radius
+        return part
+
+    def without_spent_features(self) -> tuple[Subproblem, IntArray]:
+        """Return the same stage on the features that are left, and which they are.
+
+        A component that uses a single feature leaves nothing of it: every vector orthogonal to it
+        is zero there.
+        """
+        alone = np.count_nonzero(self.previous, axis=0) == 1
+        if not alone.any():
+            return self, np.arange(self.n_features)
+        spent = np.flatnonzero((self.previous[:, alone] != 0).any(axis=1))
+        kept = np.setdiff1d(np.arange(self.n_features), spent)
+        part = Subproblem(
+            self.covariance[np.ix_(kept, kept)],
+            min(self.sparsity, len(kept)),
+            np.ascontiguousarray(self.previous[np.ix_(kept, np.flatnonzero(~alone))]),
+        )
+        return part, kept

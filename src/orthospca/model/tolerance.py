@@ -3,43 +3,51 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
-#: A gap this small, relative to the largest entry of Q, counts as closed if both tolerances are 0.
-RESOLUTION = 1e-11
+#: The search aims at this share of the tolerance, so that rounding does not spoil what it reaches.
+AIM = 0.999999
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """A stage ends when ``upper - lower ≤ max(eps, gap·|lower|)``.
+    """A stage ends when ``upper - lower ≤ max(eps, gap·|lower|)``, exactly.
 
     Attributes
     ----------
     eps, gap : float
-    scale : float
-        Largest magnitude in Q.  A value far below it is rounding noise, for which no relative gap
-        can be closed; the gap is then taken relative to 1e-7 of the scale.
+    resolution : float
+        A gap, in the units of Q, that floating point can close.  The search does not try for less;
+        whether the tolerance is met does not depend on it.
     """
 
     eps: float = 0.0
     gap: float = 1e-4
-    scale: float = 0.0
+    resolution: float = 0.0
 
     def allowed(self, lower: float) -> float:
         """Return the gap, in the units of Q, that the tolerances allow."""
-        noise = RESOLUTION * self.scale if abs(lower) <= 1e-9 * self.scale else 0.0
-        return max(self.eps, self.gap * max(abs(lower), 1e-7 * self.scale), noise)
+        return max(self.eps, self.gap * abs(lower))
 
     def cutoff(self, lower: float) -> float:
-        """Nodes with a bound up to this one need not be explored.
-
-        A little less than the tolerance allows, so that the reported gap keeps it in spite of
-        rounding.
-        """
-        return -math.inf if lower == -math.inf else lower + 0.999999 * self.allowed(lower)
+        """Nodes with a bound up to this one need not be explored."""
+        if lower == -math.inf:
+            return -math.inf
+        return lower + max(AIM * self.allowed(lower), self.resolution)
 
     def met(self, lower: float, upper: float) -> bool:
-        """Whether the gap is closed, within the tolerance or floating-point resolution."""
-        if lower == -math.inf:
+        """Whether the gap is within the tolerance, decided without rounding."""
+        if upper <= lower:
+            return lower > -math.inf
+        if not (math.isfinite(lower) and math.isfinite(upper)):
             return False
-        return upper - lower <= max(self.allowed(lower), RESOLUTION * self.scale)
+        allowed = self.allowed(lower)
+        if upper - lower > 1.001 * allowed or upper - lower < 0.999 * allowed:
+            return upper - lower < allowed
+        exact = Fraction(lower)
+        return Fraction(upper) - exact <= max(Fraction(self.eps), Fraction(self.gap) * abs(exact))
+
+    def at_resolution(self, resolution: float) -> Tolerance:
+        """Return the same tolerance for numbers that are known no better than this."""
+        return replace(self, resolution=resolution)

@@ -9,10 +9,32 @@ from typing import Any
 
 import numpy as np
 
+from orthospca._errors import InputError
 from orthospca._typing import Array
 
 #: Largest |Q_ij - Q_ji|, relative to the largest entry, that counts as rounding.
 ASYMMETRY_TOLERANCE = 1e-10
+#: The largest magnitude of Q lies in this range: squares of it, and of what rounding leaves of it,
+#: then neither overflow nor vanish.
+RANGE = (1e-100, 1e100)
+
+
+def validate_range(name: str, largest: float, power: float = 1.0) -> None:
+    """Refuse numbers whose products could overflow or vanish: one rule for matrices and data.
+
+    Parameters
+    ----------
+    name : str
+    largest : float
+    power : float
+        One half for data, whose squares are the entries of a matrix.
+    """
+    smallest, most = RANGE[0] ** power, RANGE[1] ** power
+    if largest != 0 and not smallest <= largest <= most:
+        raise InputError(
+            f"{name} must be between {smallest:g} and {most:g} in magnitude, or all zero, "
+            f"got {largest:g}: rescale the data"
+        )
 
 
 def validate_covariance(Q: Any) -> Array:
@@ -22,30 +44,27 @@ def validate_covariance(Q: Any) -> Array:
     try:
         given = np.asarray(Q)
         if np.iscomplexobj(given):
-            raise ValueError(f"Q must be real, got {given.dtype} numbers")
+            raise InputError(f"Q must be real, got {given.dtype} numbers")
         matrix = np.array(given, dtype=float, order="C")
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
-        if "Q must" in str(error):
-            raise
-        raise ValueError(f"Q must be a square matrix of numbers, got {_describe(Q)}") from error
+        raise InputError(f"Q must be a square matrix of numbers, got {_describe(Q)}") from error
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"Q must be a square matrix, got shape {matrix.shape}")
+        raise InputError(f"Q must be a square matrix, got shape {matrix.shape}")
     if matrix.size == 0:
-        raise ValueError("Q must have at least one row, got shape (0, 0)")
+        raise InputError("Q must have at least one row, got shape (0, 0)")
     finite = np.isfinite(matrix)
     if not finite.all():
         i, j = np.argwhere(~finite)[0]
-        raise ValueError(f"Q must be finite, got {matrix[i, j]} at row {i}, column {j}")
+        raise InputError(f"Q must be finite, got {matrix[i, j]} at row {i}, column {j}")
     with np.errstate(over="ignore"):
         difference = np.abs(matrix - matrix.T)
     largest = float(np.abs(matrix).max())
-    if largest > 1e100 or (0 < largest < 1e-100):
-        raise ValueError(
-            f"Q must have its largest magnitude between 1e-100 and 1e100, got {largest}"
-        )
+    validate_range("the largest entry of Q", largest)
     if difference.max() > ASYMMETRY_TOLERANCE * largest:
         i, j = np.argwhere(difference > ASYMMETRY_TOLERANCE * largest)[0]
-        raise ValueError(
+        raise InputError(
             f"Q must be symmetric, got {matrix[i, j]} at row {i}, column {j} "
             f"but {matrix[j, i]} at row {j}, column {i}"
         )
@@ -69,7 +88,7 @@ def validate_sparsity(sparsity: Any, n_components: int, n: int) -> tuple[int, ..
         if np.ndim(sparsity) == 0:
             sparsity = np.asarray(sparsity).item()
         elif len(sparsity) != n_components:
-            raise ValueError(
+            raise InputError(
                 f"sparsity must be one integer or one for each of the {n_components} components, "
                 f"got {len(sparsity)} of them"
             )
@@ -86,21 +105,21 @@ def validate_integer(
 ) -> int:
     """Return ``value`` as an int within the limits, or raise ``ValueError``."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise ValueError(f"{name} must be an integer, got {value!r}")
+        raise InputError(f"{name} must be an integer, got {value!r}")
     number = int(value)
     if number < smallest:
-        raise ValueError(f"{name} must be at least {smallest}, got {number}")
+        raise InputError(f"{name} must be at least {smallest}, got {number}")
     if largest is not None and number > largest:
-        raise ValueError(f"{name} must be at most {largest} ({largest_is}), got {number}")
+        raise InputError(f"{name} must be at most {largest} ({largest_is}), got {number}")
     return number
 
 
 def validate_nonnegative(name: str, value: Any) -> float:
     """Return ``value`` as a finite float ≥ 0, or raise ``ValueError``."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise ValueError(f"{name} must be a number, got {value!r}")
+        raise InputError(f"{name} must be a number, got {value!r}")
     if not math.isfinite(value) or value < 0:
-        raise ValueError(f"{name} must be finite and not negative, got {value}")
+        raise InputError(f"{name} must be finite and not negative, got {value}")
     return float(value)
 
 

@@ -21,14 +21,14 @@ import numpy as np
 from scipy.linalg import lapack
 
 from orthospca._typing import Array, BoolArray, IntArray
+from orthospca.numerics.rounding import TINY, UNIT, add_up, dot_radius
 
-#: Unit roundoff of double precision.
-UNIT = 2.0**-53
-#: Absorbs underflow: far above the 4·η·n·(…) of the theorem for every size that fits in memory.
-TINY = 1e-290
-#: Singular values of restricted components up to this one count as zero.  Rounding leaves about
-#: 1e-15, and a direction wrongly left free violates orthogonality by at most this much.
-RANK_TOLERANCE = 1e-13
+#: Components are orthogonal to each other up to this.
+ORTHOGONALITY = 1e-12
+#: Singular values of restricted components up to this one count as zero: a direction left free
+#: violates orthogonality by at most this much, and the rounding of the decomposition, about 1e-15,
+#: is less than what is missing to the promise.
+RANK_TOLERANCE = 0.99 * ORTHOGONALITY
 #: Matrices up to this order are treated in extended precision where that helps.
 SMALL = 32
 #: Supports tested in one sweep of vector operations; their matrices then fit in the L2 cache.
@@ -93,8 +93,7 @@ def upper_eigenvalue(matrix: Array, estimate: float | None = None, radius: float
     if size == 0:
         return -math.inf
     if size == 1:
-        value = float(matrix[0, 0])
-        upper = value + radius + 4 * UNIT * (abs(value) + radius) + TINY
+        upper = add_up(float(matrix[0, 0]), radius)
         return upper if math.isfinite(upper) else math.inf
     if estimate is None:
         estimate = float(np.linalg.eigvalsh(matrix)[-1])
@@ -104,7 +103,7 @@ def upper_eigenvalue(matrix: Array, estimate: float | None = None, radius: float
     largest = float(np.abs(matrix).max())
     # tI - A has trace n·t - tr A: the slack must exceed the shift which that trace asks for.
     slack = 2 * cholesky_shift(size, max(size * estimate - trace, 0.0) + abs(estimate))
-    slack += 1.5 * size * radius + 4 * UNIT * (abs(estimate) + largest)
+    slack += 1.5 * size * radius + dot_radius(0, abs(estimate) + largest)
     for _ in range(60):
         threshold = estimate + slack
         if not math.isfinite(threshold):
@@ -147,7 +146,7 @@ def constrain(matrix: Array, restricted: Array, level: float) -> tuple[Array, Ar
     # An entry is an inner product of length m, its transpose, two additions, and one rounding.
     terms = np.abs(restricted) @ np.abs(B).swapaxes(-1, -2) + np.abs(matrix)
     unit = float(np.finfo(extended).eps)
-    radius = 2 * (restricted.shape[-1] + 4) * unit * terms.max(axis=(-1, -2))
+    radius = dot_radius(restricted.shape[-1], terms.max(axis=(-1, -2)), unit)
     return constrained, radius + 2 * UNIT * np.abs(constrained).max(axis=(-1, -2))
 
 

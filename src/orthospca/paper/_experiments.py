@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from orthospca import datasets
+from orthospca import datasets, solve
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
-from orthospca.blocks.partition import Blocks, block_diagonalize, threshold_sweep
-from orthospca.facade import solve
+from orthospca.blocks import Blocks, block_diagonalize, threshold_sweep
 from orthospca.interface.tables import read_table
 
 ORDER = 20

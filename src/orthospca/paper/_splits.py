@@ -12,12 +12,12 @@ from functools import partial
 
 import numpy as np
 
+from orthospca import solve
 from orthospca._typing import Array
-from orthospca.blocks.partition import Blocks, block_diagonalize
-from orthospca.facade import solve
-from orthospca.model.result import Result, format_gap
+from orthospca.blocks import Blocks, block_diagonalize
 from orthospca.paper._compare import BY_BLOCKS, Comparison, compare
 from orthospca.paper._experiments import GAP, fastest, orthogonal_run
+from orthospca.result import Result, format_gap
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,69 +7,101 @@ cheaper, quickly, as the level rises.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from orthospca.bounds.conditioning.walk import Conditioning
 from orthospca.model.nodes import Closed, Node, Reason
-
-if TYPE_CHECKING:
-    from orthospca.search.tree import BranchAndBound
-
-#: Levels above the incumbent, relative to it, on the way to the cutoff.
-RUNGS = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
-#: Budgets of the first attempt, of a coarser level, and of the last attempt after all of them.
-FIRST_BUDGET = 1500
-RUNG_BUDGET = 2000
-LAST_BUDGET = 20_000
+from orthospca.model.stage import Subproblem
+from orthospca.model.tuning import DescentTuning
+from orthospca.search.knowledge import Knowledge
 
 
-def descend(search: BranchAndBound, whole: Node, parts: Sequence[Node], outside: float) -> bool:
+def descend(
+    known: Knowledge[Subproblem],
+    conditioning: Conditioning,
+    whole: Node,
+    parts: Sequence[Node],
+    outside: float,
+    tuning: DescentTuning,
+) -> bool:
     """Try to close all supports of interest.
 
     Parameters
     ----------
-    search : BranchAndBound
-        Its incumbent, bound and record are updated.
+    known : Knowledge
+        Incumbent, bound and record are updated.
+    conditioning : Conditioning
     whole : Node
         Holds all of them.
     parts : sequence of Node
         Cover all of them, one for each candidate row.
     outside : float
         Proved bound on all other supports.
+    tuning : DescentTuning
 
     Returns
     -------
     bool
         Whether everything was closed, and recorded as such.
     """
-    if len(whole.allowed) == 0:
-        return True
-    if sum(len(part.allowed) ** 2 for part in parts) <= len(whole.allowed) ** 2:
-        if _close(search, parts, FIRST_BUDGET):
+    known.nodes += 1
+    # What is not closed yet counts with its bound, here as everywhere.
+    known.open.working = [whole]
+    closed = _Descent(known, conditioning, tuning).run(whole, parts, outside)
+    if closed:
+        known.open.working = []
+    if not known.watch.interrupted:
+        known.tell(0 if closed else 1)
+    return closed
+
+
+class _Descent:
+    def __init__(
+        self, known: Knowledge[Subproblem], conditioning: Conditioning, tuning: DescentTuning
+    ) -> None:
+        self.known = known
+        self.conditioning = conditioning
+        self.tuning = tuning
+
+    def run(self, whole: Node, parts: Sequence[Node], outside: float) -> bool:
+        if len(whole.allowed) == 0:
             return True
-    elif _close(search, [whole], FIRST_BUDGET):
-        return True
-    for rung in RUNGS:
-        level = search.lower + rung * abs(search.lower)
-        if level - search.lower <= 2 * (search.cutoff - search.lower):
-            break
-        if level >= search.known_upper:
-            continue
-        dive = search.dive(whole, RUNG_BUDGET, level)
-        if not dive.complete:
-            return False
-        search.tighten(max(dive.upper, outside))
-    return _close(search, [whole], LAST_BUDGET)
+        together = sum(len(part.allowed) ** 2 for part in parts) > len(whole.allowed) ** 2
+        if self._close([whole] if together else parts, self.tuning.first_budget):
+            return True
+        known = self.known
+        for step in self.tuning.levels:
+            level = known.lower + step * abs(known.lower)
+            if level - known.lower <= 2 * (known.cutoff - known.lower):
+                break
+            if level >= known.upper:
+                continue
+            closed = self._dive(whole, self.tuning.level_budget, level)
+            if closed is None:
+                return False
+            known.tighten(max(closed.upper, outside))
+            known.tell(1)
+        return self._close([whole], self.tuning.last_budget)
 
-
-def _close(search: BranchAndBound, nodes: Sequence[Node], budget: float) -> bool:
-    """Whether all of the nodes are closed; they are then recorded."""
-    closed = []
-    for node in nodes:
-        dive = search.dive(node, budget)
+    def _dive(self, node: Node, budget: float, level: float) -> Closed | None:
+        """Search a node at a level; None if it could not be closed."""
+        known = self.known
+        assert known.best is not None
+        stop = known.watch.out_of_time
+        dive = self.conditioning.dive(node, known.best, known.tolerance, budget, stop, level)
+        known.improve(dive.best)
         if not dive.complete:
-            return False
+            return None
         reason = Reason.CONDITIONED
-        closed.append(Closed(node.included, node.allowed, dive.upper, reason, dive.steps))
-    for item in closed:
-        search.record(item)
-    return True
+        return Closed(node.included, node.allowed, dive.upper, reason, dive.steps)
+
+    def _close(self, nodes: Sequence[Node], budget: float) -> bool:
+        """Whether all of the nodes are closed at the cutoff; they are then recorded."""
+        closed = []
+        for node in nodes:
+            found = self._dive(node, budget, self.known.cutoff)
+            if found is None:
+                return False
+            closed.append(found)
+        for item in closed:
+            self.known.record.enter(item)
+        return True

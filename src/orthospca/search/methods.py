@@ -3,122 +3,82 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
+from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound, gershgorin_bound
 from orthospca.bounds.conditioning.walk import Conditioning
 from orthospca.bounds.relaxation.node import StrongBound
 from orthospca.bounds.screening import Screening, best_shift, refine, screen
-from orthospca.model.limits import Watch
+from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.nodes import Bound, Closed, Node, NodeBound, Reason
 from orthospca.model.result import Status
+from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
-from orthospca.model.tolerance import RESOLUTION, Tolerance
-from orthospca.search.outcome import Outcome
-from orthospca.search.tree import BranchAndBound
+from orthospca.model.tolerance import Tolerance
+from orthospca.search.descent import descend
+from orthospca.search.forms import Form, MatrixForm, with_rounding
+from orthospca.search.knowledge import Knowledge
+from orthospca.search.ladder import Ladder
+from orthospca.search.outcome import Outcome, Rung
+from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import Candidate
 from orthospca.supports.enumeration import LARGEST_ENUMERATION, count_supports
 from orthospca.supports.heuristics import find_incumbent
 
-#: Nodes with this few supports are enumerated rather than bounded by eigenvalues.
-ENUMERATE_BELOW = 200
-#: The strong bound costs more, and so does a node worth enumerating.
-ENUMERATE_BELOW_STRONG = 100_000
-#: With no incumbent there is nothing to prune by: enumeration is then the better search.
-ENUMERATE_WITHOUT_INCUMBENT = 300_000
-#: Entries of all neighbourhoods up to which it pays to look at each of them closely.
-LARGEST_REFINEMENT = 100_000_000
 
-
-def solve_by_enumeration(
+def solve_stage(
     problem: Subproblem,
-    tolerance: Tolerance,
+    settings: Settings,
     watch: Watch,
-    n_jobs: int | None,
     incumbent: Candidate | None = None,
+    cap: float = math.inf,
+    caps: Sequence[float] = (),
 ) -> Outcome:
-    """Algorithm 1: test every support."""
-    stage = _Stage(problem, Tolerance(0.0, 0.0), watch, n_jobs, incumbent)
-    return stage.solve(lambda s: s.search(_NoBound(), enumerate_below=LARGEST_ENUMERATION))
+    """Solve one stage by the method asked for.
 
-
-def solve_by_classical_bounds(
-    problem: Subproblem,
-    tolerance: Tolerance,
-    watch: Watch,
-    n_jobs: int | None,
-    incumbent: Candidate | None = None,
-) -> Outcome:
-    """Algorithm 4 with the eigenvalue, Gershgorin, Frobenius and trace bounds."""
-    stage = _Stage(problem, tolerance, watch, n_jobs, incumbent)
-    return stage.solve(lambda s: s.search(ClassicalBound(problem), ENUMERATE_BELOW))
-
-
-def solve_by_strong_bound(
-    problem: Subproblem,
-    tolerance: Tolerance,
-    watch: Watch,
-    n_jobs: int | None,
-    incumbent: Candidate | None = None,
-) -> Outcome:
-    """Screening, then branch and bound with the multipliers of the convex relaxation."""
-    return _Stage(problem, tolerance, watch, n_jobs, incumbent).solve(_strong_search)
-
-
-class StageSolver(Protocol):
-    """One stage solved by one method; an incumbent that is known already may be given."""
-
-    def __call__(
-        self,
-        problem: Subproblem,
-        tolerance: Tolerance,
-        watch: Watch,
-        n_jobs: int | None,
-        incumbent: Candidate | None = None,
-    ) -> Outcome:
-        """Solve the stage."""
-        ...
-
-
-STAGE_SOLVERS: dict[str, StageSolver] = {
-    "branch-and-bound": solve_by_strong_bound,
-    "enumeration": solve_by_enumeration,
-    "eigenvalue": solve_by_classical_bounds,
-}
-
-
-def _strong_search(stage: _Stage) -> BranchAndBound:
-    incumbent, problem = stage.incumbent, stage.problem
-    if incumbent is None:
-        return stage.search(ClassicalBound(problem), ENUMERATE_WITHOUT_INCUMBENT)
-    cutoff = stage.tolerance.cutoff(incumbent.value)
-    screening = screen(problem, cutoff)
-    stage.upper = min(stage.upper, screening.upper)
-    support = np.flatnonzero(incumbent.vector)
-    shift = best_shift(problem.projected[np.ix_(support, support)])
-    scale = max(abs(incumbent.value), 1e-3 * problem.scale)
-    conditioning = Conditioning(problem, RESOLUTION * problem.scale)
-    bound = StrongBound(problem, scale, shift)
-    search = stage.search(bound, ENUMERATE_BELOW_STRONG, conditioning)
-    whole = Node(np.arange(0), screening.allowed, screening.upper)
-    _record(search, screening)
-    if search.descend(whole, _neighbourhoods(screening), screening.removed_upper):
-        stage.roots = []
-        return search
-    if not stage.watch.out_of_time() and _cost(screening) <= LARGEST_REFINEMENT:
-        screening = refine(problem, screening, cutoff, shift)
-        _record(search, screening)
-        whole = Node(np.arange(0), screening.allowed, screening.upper)
-    stage.roots = _roots(screening, whole, problem.sparsity)
-    return search
+    Parameters
+    ----------
+    problem : Subproblem
+    settings : Settings
+    watch : Watch
+    incumbent : Candidate, optional
+        A feasible vector that is known already.
+    cap : float
+        A proved bound on the stage that is known already.
+    caps : sequence of float
+        Proved bounds for sparsities 1, 2, … that are known already.
+    """
+    part, kept = problem.without_spent_features()
+    if len(kept) == 0:
+        return Outcome(None, -math.inf, Status.EXHAUSTED, 0)
+    if len(kept) < problem.n_features and incumbent is not None:
+        incumbent = Candidate(incumbent.value, incumbent.vector[kept])
+    tolerance = settings.tolerance.at_resolution(part.resolution)
+    known = Knowledge(part, tolerance, watch, incumbent, cap)
+    try:
+        if settings.method is Method.BRANCH_AND_BOUND:
+            outcome = _by_ladder(known, settings, caps)
+        else:
+            outcome = _SOLVERS[settings.method](known, settings)
+    except KeyboardInterrupt:
+        outcome = known.interrupted()
+    if len(kept) < problem.n_features and outcome.best is not None:
+        outcome = replace(outcome, best=outcome.best.embedded(kept, problem.n_features), closed=())
+    return outcome
 
 
 def bound_by_conditioning(
-    problem: Subproblem, best: Candidate, cutoff: float, upper: float, watch: Watch
+    problem: Subproblem,
+    best: Candidate,
+    cutoff: float,
+    upper: float,
+    settings: Settings,
+    watch: Watch,
 ) -> float:
     """Return a proved bound on a stage, at most ``upper``, from a conditioned descent alone.
 
@@ -131,32 +91,254 @@ def bound_by_conditioning(
         A bound up to this one is as good as any.
     upper : float
         A bound known already.
+    settings : Settings
     watch : Watch
     """
-    tolerance = Tolerance(max(cutoff - best.value, 0.0), 0.0, problem.scale)
-    screening = screen(problem, max(cutoff, best.value))
-    search = BranchAndBound(
-        problem,
-        _NoBound(),
-        tolerance,
-        watch,
-        incumbent=best,
-        upper=min(upper, screening.upper),
-        conditioning=Conditioning(problem, RESOLUTION * problem.scale),
+    tuning = settings.tuning
+    tolerance = Tolerance(max(cutoff - best.value, 0.0), 0.0, problem.resolution)
+    screening = screen(problem, max(cutoff, best.value), tuning.tree.many_candidates)
+    known = Knowledge(problem, tolerance, watch, best, min(upper, screening.upper))
+    _record(known, screening)
+    conditioning = Conditioning(problem, tuning.walk)
+    parts, outside = _neighbourhoods(screening), screening.removed_upper
+    descend(known, conditioning, _whole(screening), parts, outside, tuning.descent)
+    return known.upper
+
+
+def _by_enumeration(known: Knowledge[Subproblem], settings: Settings) -> Outcome:
+    """Algorithm 1: test every support, to the last digit."""
+    asked = known.tolerance
+    known.tolerance = Tolerance(0.0, 0.0, asked.resolution)
+    _begin(known, settings)
+    search = TreeSearch(
+        known, _NoBound(), enumerate_below=LARGEST_ENUMERATION, n_jobs=settings.n_jobs
     )
-    whole = Node(np.arange(0), screening.allowed, screening.upper)
-    _record(search, screening)
-    search.descend(whole, _neighbourhoods(screening), screening.removed_upper)
-    return search.upper
+    outcome = search.run([_everything(known.problem)])
+    known.tolerance = asked
+    return outcome if outcome.best is None else known.outcome(_unless_closed(outcome.status))
 
 
-def _record(search: BranchAndBound, screening: Screening) -> None:
+def _unless_closed(status: Status) -> Status | None:
+    """A verdict that was about the gap is reached anew with the tolerance asked for."""
+    return None if status in (Status.OPTIMAL, Status.PRECISION) else status
+
+
+def _by_classical_bounds(known: Knowledge[Subproblem], settings: Settings) -> Outcome:
+    """Algorithm 4 with the eigenvalue, Gershgorin, Frobenius and trace bounds."""
+    _begin(known, settings)
+    return _search_classically(known, settings, settings.tuning.tree.enumerate_below)
+
+
+def _search_classically(
+    known: Knowledge[Subproblem], settings: Settings, enumerate_below: int
+) -> Outcome:
+    bound = ClassicalBound(known.problem)
+    return _tree(known, bound, enumerate_below, settings).run([_everything(known.problem)])
+
+
+def _by_ladder(known: Knowledge[Subproblem], settings: Settings, caps: Sequence[float]) -> Outcome:
+    """Rung after rung, then everything there is on what the last rung leaves."""
+    problem = known.problem
+    form = MatrixForm(problem)
+    found = climb_stage(form, problem.sparsity, known, settings, caps)
+    if found is not None:
+        return found
+    # No feasible vector was found: there is nothing to prune by.
+    return _search_classically(known, settings, settings.tuning.tree.enumerate_without_incumbent)
+
+
+def climb_stage(
+    form: Form,
+    size: int,
+    known: Knowledge[Any],
+    settings: Settings,
+    caps: Sequence[float] = (),
+) -> Outcome | None:
+    """Climb the ladder of a stage, and close what its last rung leaves.
+
+    With the bounds of the paper alone there is one rung, the last.
+
+    Parameters
+    ----------
+    form : Form
+    size : int
+        The sparsity of the stage.
+    known : Knowledge
+        What is known of the stage: tolerance, watch, incumbent and bound.
+    settings : Settings
+    caps : sequence of float
+        Proved bounds for sparsities 1, 2, … that are known already.
+
+    Returns
+    -------
+    Outcome or None
+        None if no feasible vector was found.
+    """
+    watch, tolerance = known.watch, known.tolerance
+    ladder = Ladder(form, size, tolerance, settings, QuietWatch(watch), close_quickly, caps)
+    known.tighten(form.cheap_bound(size))
+    ladder.find()
+    if known.best is not None:
+        ladder.offer(known.best, int(np.count_nonzero(known.best.vector)))
+    known.improve(ladder.best[size])
+    known.tell(1)
+    if known.best is None:
+        return None
+    if settings.method is Method.BRANCH_AND_BOUND or size == 1:
+        known.tighten(form.early_bound(known.best, size, watch.out_of_time))
+        known.tell(1)
+        ladder.climb()
+        known.improve(ladder.best[size])
+    if size == 1:
+        known.settle(ladder.below, Reason.CLIMBED)
+        return replace(known.outcome(), rungs=tuple(ladder.rungs))
+    known.tighten(form.bound_without_level(size, ladder.below))
+    known.tell(1)
+    verdict = _last_rung(form, size, ladder, known, settings)
+    outcome = known.outcome(verdict)
+    if not ladder.rungs:
+        return outcome
+    last = Rung(size, outcome.best, outcome.upper)
+    return replace(outcome, rungs=(*ladder.rungs, last))
+
+
+def _last_rung(
+    form: Form, size: int, ladder: Ladder, known: Knowledge[Any], settings: Settings
+) -> Status | None:
+    """Close what is left at the cutoff; why it stopped, if it did."""
+    verdict: Status | None = None
+    for _ in range(settings.tuning.descent.passes):
+        best = known.best
+        assert best is not None
+        cutoff = known.cutoff
+        level = cutoff - 2 * form.rounding
+        problem, kept, outside = ladder.part(size, level, best)
+        outside = with_rounding(outside, form)
+        if problem is None:
+            known.settle(outside, Reason.CLIMBED)
+            return None
+        local = ladder.knowledge(problem, kept, best, known.tolerance, known.upper)
+        local.watch, local.nodes = known.watch, known.nodes
+        close = close_thoroughly
+        if settings.method is Method.EIGENVALUE:
+            close = close_classically
+        try:
+            with known.watch.of_a_part(outside, form.rounding):
+                verdict = close(local, settings)
+        finally:
+            # An interrupt leaves what was found and proved so far.
+            upper = max(with_rounding(local.upper, form), outside)
+            known.tighten(upper)
+            known.nodes = local.nodes
+            improved = local.lower > best.value
+            if improved and local.best is not None:
+                known.improve(local.best.embedded(kept, form.n_features))
+                ladder.offer(known.best, size)
+        if verdict is None:
+            known.settle(upper, Reason.CLIMBED)
+        too_many = outside > known.cutoff
+        again = improved and (verdict is not None or too_many)
+        if not again or known.watch.out_of_time():
+            break
+    if verdict is None and too_many:
+        return known.watch.verdict() or Status.FEATURE_LIMIT
+    return verdict
+
+
+def close_quickly(known: Knowledge[Subproblem], settings: Settings) -> None:
+    """Close a rung by conditioning, or bound it by coarser levels, within a small budget."""
+    conditioning = Conditioning(known.problem, settings.tuning.walk)
+    everything = _everything(known.problem)
+    descend(known, conditioning, everything, [everything], -math.inf, settings.tuning.rung)
+
+
+def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
+    """Close a stage by all means: conditioning, then branch and bound with the relaxation.
+
+    Returns
+    -------
+    Status or None
+        What stopped it; None if nothing is open any more.
+    """
+    problem, tuning = known.problem, settings.tuning
+    conditioning = Conditioning(problem, tuning.walk)
+    everything = _everything(problem)
+    if descend(known, conditioning, everything, [everything], -math.inf, tuning.descent):
+        return None
+    incumbent, cutoff = known.best, known.cutoff
+    assert incumbent is not None
+    screening = _screened(known, settings)
+    support = np.flatnonzero(incumbent.vector)
+    shift = best_shift(problem.projected[np.ix_(support, support)])
+    if not known.watch.out_of_time() and _cost(screening) <= tuning.tree.largest_refinement:
+        screening = refine(problem, screening, cutoff, shift)
+        _record(known, screening)
+    scale = max(abs(incumbent.value), 1e-3 * problem.scale)
+    bound = StrongBound(problem, scale, shift, tuning.relaxation)
+    search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings, conditioning)
+    return search.explore(_roots(screening, problem.sparsity, tuning.tree.enumerate_below_strong))
+
+
+def close_classically(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
+    """Close a stage by branch and bound with the bounds of the paper; as the other."""
+    bound, below = ClassicalBound(known.problem), settings.tuning.tree.enumerate_below
+    return _tree(known, bound, below, settings).explore([_everything(known.problem)])
+
+
+def _screened(known: Knowledge[Subproblem], settings: Settings) -> Screening:
+    screening = screen(known.problem, known.cutoff, settings.tuning.tree.many_candidates)
+    known.tighten(screening.upper)
+    _record(known, screening)
+    return screening
+
+
+_SOLVERS = {
+    Method.ENUMERATION: _by_enumeration,
+    Method.EIGENVALUE: _by_classical_bounds,
+}
+
+
+def _begin(known: Knowledge[Subproblem], settings: Settings) -> None:
+    """What all methods begin with: a bound that costs next to nothing, and an incumbent."""
+    problem = known.problem
+    known.tighten(gershgorin_bound(problem.covariance, problem.sparsity))
+    known.improve(find_incumbent(problem, tuning=settings.tuning.heuristics))
+    known.tell(1)
+
+
+def _tree(
+    known: Knowledge[Subproblem],
+    bound: Bound,
+    enumerate_below: int,
+    settings: Settings,
+    conditioning: Conditioning | None = None,
+) -> TreeSearch:
+    return TreeSearch(
+        known,
+        bound,
+        conditioning=conditioning,
+        enumerate_below=enumerate_below,
+        n_jobs=settings.n_jobs,
+        tuning=settings.tuning.tree,
+    )
+
+
+def _everything(problem: Subproblem) -> Node:
+    return Node(np.arange(0), np.arange(problem.n_features))
+
+
+def _whole(screening: Screening) -> Node:
+    """One node with all that the neighbourhoods hold."""
+    return Node(np.arange(0), screening.allowed, screening.upper)
+
+
+def _record(known: Knowledge[Subproblem], screening: Screening) -> None:
     """Close what is outside the neighbourhoods."""
     if screening.removed_upper > -math.inf:
-        everything = np.arange(search.problem.n_features)
+        everything = np.arange(known.problem.n_features)
         reason = Reason.SCREENED
-        closed = Closed(everything[:0], everything, screening.removed_upper, reason, screening)
-        search.record(closed)
+        upper = screening.removed_upper
+        known.record.enter(Closed(everything[:0], everything, upper, reason, screening))
 
 
 def _cost(screening: Screening) -> int:
@@ -170,74 +352,14 @@ def _neighbourhoods(screening: Screening) -> list[Node]:
     ]
 
 
-def _roots(screening: Screening, whole: Node, sparsity: int) -> list[Node]:
+def _roots(screening: Screening, sparsity: int, enumerate_below: int) -> list[Node]:
     """One node for each neighbourhood, or one for all, whichever promises less work."""
-    parts = screening.neighbourhoods
+    parts, whole = screening.neighbourhoods, _whole(screening)
     supports = sum(count_supports(1, len(part.allowed), sparsity) for part in parts)
     apart = sum(len(part.allowed) ** 3 for part in parts)
-    if supports <= 2 * ENUMERATE_BELOW_STRONG or apart <= 0.5 * len(whole.allowed) ** 3:
+    if supports <= 2 * enumerate_below or apart <= 0.5 * len(whole.allowed) ** 3:
         return _neighbourhoods(screening)
     return [whole]
-
-
-class _Stage:
-    """What all methods begin with: a first bound and an incumbent."""
-
-    def __init__(
-        self,
-        problem: Subproblem,
-        tolerance: Tolerance,
-        watch: Watch,
-        n_jobs: int | None,
-        incumbent: Candidate | None,
-    ) -> None:
-        self.problem = problem
-        self.tolerance = replace(tolerance, scale=problem.scale)
-        self.watch = watch
-        self.n_jobs = n_jobs
-        self.upper = math.inf
-        self.incumbent = incumbent
-        self.roots = [Node(np.arange(0), np.arange(problem.n_features))]
-        self._search: BranchAndBound | None = None
-
-    def solve(self, prepare: Callable[[_Stage], BranchAndBound]) -> Outcome:
-        """Find an incumbent, prepare the search and run it; an interrupt leaves a valid outcome."""
-        try:
-            self.upper = first_upper(self.problem)
-            found = find_incumbent(self.problem)
-            if self.incumbent is None or (found is not None and found.value > self.incumbent.value):
-                self.incumbent = found
-            lower = -math.inf if self.incumbent is None else self.incumbent.value
-            self.watch.report(0, 1, lower, self.upper)
-            search = prepare(self)
-        except KeyboardInterrupt:
-            if self._search is not None:
-                return self._search.interrupted()
-            self.watch.interrupted = True
-            return Outcome(self.incumbent, self.upper, Status.INTERRUPTED, 0)
-        return search.run(self.roots)
-
-    def search(
-        self, bound: Bound, enumerate_below: int, conditioning: Conditioning | None = None
-    ) -> BranchAndBound:
-        """Return a search that knows the incumbent and the bound so far."""
-        self._search = BranchAndBound(
-            self.problem,
-            bound,
-            self.tolerance,
-            self.watch,
-            incumbent=self.incumbent,
-            upper=self.upper,
-            enumerate_below=enumerate_below,
-            conditioning=conditioning,
-            n_jobs=self.n_jobs,
-        )
-        return self._search
-
-
-def first_upper(problem: Subproblem) -> float:
-    """Return a proved bound that costs next to nothing, to have one from the start."""
-    return gershgorin_bound(problem.covariance, problem.sparsity)
 
 
 class _NoBound:

@@ -1,71 +1,260 @@
-"""Stage after stage: the loop that all ways of solving a stage share."""
+"""Stage after stage: the one loop that all ways of solving a stage share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from orthospca._typing import Array
 from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Status
-from orthospca.search.outcome import Outcome
+from orthospca.model.tolerance import Tolerance
+from orthospca.numerics.rigor import RANK_TOLERANCE
+from orthospca.numerics.rounding import add_up
+from orthospca.search.outcome import Outcome, Request, Rung
+from orthospca.supports.best import Candidate
+
+#: How a stage may end with a better component still to be found.
+OPEN = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.FEATURE_LIMIT, Status.THRESHOLD)
 
 
-def run_stages(
-    n_features: int,
-    limits: Sequence[int],
-    solve_stage: Callable[[int, Array], Outcome],
-    watch: Watch,
-) -> tuple[list[Component], bool]:
-    """Find one component for each sparsity limit, each given those before it.
+class Stages(Protocol):
+    """A way to solve the stages of one problem.
 
-    Parameters
+    Attributes
     ----------
     n_features : int
-    limits : sequence of int
-    solve_stage : callable
-        Solves a stage, given its limit and the components before it as columns.
-    watch : Watch
+    nested : bool
+        Whether the bound of a stage holds for those after it, with the same sparsity or less, and
+        their components are feasible in it.
+    """
 
-    Returns
-    -------
-    found : list of Component
+    n_features: int
+    nested: bool
+
+    @property
+    def note(self) -> str:
+        """What a user should know of the way chosen; empty if nothing."""
+        ...
+
+    def solve(self, request: Request) -> Outcome:
+        """Solve the stage that comes next."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The components of a problem.
+
+    Attributes
+    ----------
+    components : tuple of Component
         Fewer than asked for after an interrupt, or where a stage has none.
     exhausted : bool
         Whether it is proved that the next stage has none.
+    guarantee : float
+        Every variance is within this of the best of its stage; NaN if there is none.
+    status : Status
+        Of the whole.
+    path : tuple of Component
+        The first component for every smaller sparsity, if that was proved on the way.
     """
-    found: list[Component] = []
-    previous = np.zeros((n_features, 0))
-    for k, limit in enumerate(limits):
+
+    components: tuple[Component, ...]
+    exhausted: bool
+    guarantee: float
+    status: Status
+    path: tuple[Component, ...] = ()
+
+
+def run_stages(
+    stages: Stages,
+    limits: Sequence[int],
+    tolerance: Tolerance,
+    watch: Watch,
+    known: Sequence[Component] = (),
+) -> Found:
+    """Find one component for each sparsity limit, each given those before it.
+
+    Of nested stages the bound of one caps those after it.  A component that turns out larger than
+    an earlier one whose stage was left open takes its place, and the stages after that are solved
+    anew; what they had found is still feasible and serves as a hint.
+
+    Parameters
+    ----------
+    stages : Stages
+    limits : sequence of int
+    tolerance : Tolerance
+    watch : Watch
+    known : sequence of Component
+        The first components, if they are known already.
+    """
+    sequence = _Sequence(stages, limits, tolerance)
+    for component in known:
+        sequence.take(component, add_up(component.upper_bound, -component.variance))
+    ended: Status | None = None
+    while sequence.incomplete:
+        k = len(sequence.components)
         watch.begin_stage(k, len(limits) - k)
-        outcome = solve_stage(limit, previous)
+        outcome = stages.solve(sequence.request())
         if outcome.best is None:
-            return found, outcome.status is Status.EXHAUSTED
-        vector = outcome.best.vector
-        found.append(
-            Component(
-                vector=vector,
-                variance=outcome.best.value,
-                upper_bound=outcome.upper,
-                status=outcome.status,
-                nodes=outcome.nodes,
-                runtime=watch.stage_elapsed,
-            )
-        )
-        previous = np.column_stack([previous, vector])
+            ended = outcome.status
+            break
+        sequence.add(outcome, watch.clock.stage_elapsed)
         if watch.interrupted:
             break
-    return found, False
+    components = tuple(sequence.components)
+    exhausted = ended is Status.EXHAUSTED
+    status = overall_status(components, len(limits), exhausted)
+    if status is None:
+        status = ended or Status.INTERRUPTED
+    guarantee = max(sequence.guarantees) if components else math.nan
+    return Found(components, exhausted, guarantee, status, sequence.path)
 
 
-def overall_status(found: Sequence[Component], asked: int, exhausted: bool, watch: Watch) -> Status:
-    """Return the status of a whole result from those of its components."""
+class _Sequence:
+    """The components so far, and what they say of the next one."""
+
+    def __init__(self, stages: Stages, limits: Sequence[int], tolerance: Tolerance) -> None:
+        self.components: list[Component] = []
+        self.guarantees: list[float] = []
+        self._stages = stages
+        self._limits = limits
+        self._tolerance = tolerance
+        self._hints: list[Candidate] = []
+        #: Of the stage before: what is feasible later is feasible there, at every sparsity.
+        self._caps: tuple[float, ...] = ()
+        # Each exchange improves an open stage; a bound on their number makes sure of an end.
+        self._exchanges_left = len(limits) ** 2
+        self.path: tuple[Component, ...] = ()
+
+    @property
+    def incomplete(self) -> bool:
+        return len(self.components) < len(self._limits)
+
+    @property
+    def previous(self) -> Array:
+        vectors = [component.vector for component in self.components]
+        return np.column_stack([np.zeros((self._stages.n_features, 0)), *vectors])
+
+    def request(self) -> Request:
+        """What is asked of the next stage."""
+        limit, previous = self._limits[len(self.components)], self.previous
+        hints = tuple(h for h in self._hints if _is_feasible(h, limit, previous))
+        return Request(limit, previous, self._cap(), hints, self._caps)
+
+    def _cap(self) -> float:
+        """The smallest bound of an earlier stage with at least the same sparsity."""
+        if not self._stages.nested:
+            return math.inf
+        limit = self._limits[len(self.components)]
+        earlier = zip(self.components, self._limits, strict=False)
+        return min((c.upper_bound for c, size in earlier if size >= limit), default=math.inf)
+
+    def add(self, outcome: Outcome, seconds: float) -> None:
+        """Take the component of the next stage, where it belongs."""
+        best = outcome.best
+        assert best is not None
+        value = best.value if outcome.deflated_value is None else outcome.deflated_value
+        upper = max(min(outcome.upper, self._cap()), value)
+        component = Component(
+            vector=best.vector,
+            variance=best.value,
+            upper_bound=upper,
+            status=self._status(value, upper, outcome.status),
+            nodes=outcome.nodes,
+            runtime=seconds,
+            deflated_variance=outcome.deflated_value,
+        )
+        guarantee = outcome.guarantee
+        if self._stages.nested and outcome.rungs:
+            self._caps = tuple(rung.upper for rung in outcome.rungs)
+            if not self.components:
+                self.path = tuple(self._point(rung) for rung in outcome.rungs if rung.best)
+        self.take(component, add_up(upper, -value) if guarantee is None else guarantee)
+        self._hints = [h for h in self._hints if h.vector is not best.vector]
+        if self._stages.nested:
+            self._raise_earlier(component.variance)
+            self._exchange()
+
+    def take(self, component: Component, guarantee: float) -> None:
+        """Append a component."""
+        self.components.append(component)
+        self.guarantees.append(guarantee)
+
+    def _point(self, rung: Rung) -> Component:
+        """What is known for one sparsity; where its budget was spent, the gap says so."""
+        assert rung.best is not None
+        value, upper = rung.best.value, max(rung.upper, rung.best.value)
+        return Component(
+            vector=rung.best.vector,
+            variance=value,
+            upper_bound=upper,
+            status=self._status(value, upper, Status.NODE_LIMIT),
+        )
+
+    def _raise_earlier(self, variance: float) -> None:
+        """Raise bounds of earlier stages that a later component exceeds.
+
+        That happens within rounding only: components are orthogonal to 1e-12, and bounds speak of
+        vectors that are so exactly.
+        """
+        limit = self._limits[len(self.components) - 1]
+        for k, earlier in enumerate(self.components[:-1]):
+            if self._limits[k] >= limit and earlier.upper_bound < variance:
+                status = self._status(earlier.variance, variance, earlier.status)
+                self.components[k] = replace(earlier, upper_bound=variance, status=status)
+
+    def _exchange(self) -> None:
+        """Let the last component take the place of a smaller one whose stage was left open."""
+        last, limit = self.components[-1], self._limits[len(self.components) - 1]
+        for k, earlier in enumerate(self.components[:-1]):
+            better = earlier.status in OPEN and last.variance > earlier.variance
+            if not better or self._limits[k] < limit or self._exchanges_left == 0:
+                continue
+            self._exchanges_left -= 1
+            # The bound of the stage stays: it does not depend on what was found there.
+            upper = max(earlier.upper_bound, last.variance)
+            status = self._status(last.variance, upper, earlier.status)
+            taken = replace(
+                earlier,
+                vector=last.vector,
+                variance=last.variance,
+                upper_bound=upper,
+                status=status,
+            )
+            displaced = self.components[k:-1]
+            self._hints += [Candidate(c.variance, c.vector) for c in displaced]
+            self.components[k:] = [taken]
+            self._caps = ()
+            self.guarantees[k:] = [self.guarantees[k]]
+            return
+
+    def _status(self, value: float, upper: float, status: Status) -> Status:
+        if self._tolerance.met(value, upper):
+            return Status.OPTIMAL
+        return Status.PRECISION if status is Status.OPTIMAL else status
+
+
+def _is_feasible(candidate: Candidate, limit: int, previous: Array) -> bool:
+    """Whether a vector is sparse enough, and orthogonal to the components before."""
+    products = np.abs(previous.T @ candidate.vector)
+    sparse = np.count_nonzero(candidate.vector) <= limit
+    return bool(sparse and products.max(initial=0.0) <= RANK_TOLERANCE)
+
+
+def overall_status(found: Sequence[Component], asked: int, exhausted: bool) -> Status | None:
+    """Return the status of a whole result from those of its components; None if it is not theirs.
+
+    The last one that is not ``OPTIMAL`` decides.
+    """
     stopped = [component.status for component in found if component.status is not Status.OPTIMAL]
     if stopped:
         return stopped[-1]
     if exhausted:
         return Status.EXHAUSTED
-    if len(found) == asked:
-        return Status.OPTIMAL
-    return watch.verdict(0) or Status.NODE_LIMIT
+    return Status.OPTIMAL if len(found) == asked else None

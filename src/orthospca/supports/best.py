@@ -5,8 +5,8 @@ of ``NᵀQ_Y N``, where the columns of N are an orthonormal basis of the complem
 components ``X[Y]``.  Projecting instead, ``P Q_Y P``, adds a zero for each removed dimension, and
 those zeros win whenever the true maximum is negative.
 
-A singular value of ``X[Y]`` up to ``rigor.RANK_TOLERANCE`` (1e-13) counts as zero: the direction is
-then left free, and orthogonality is violated by no more than that.
+A singular value of ``X[Y]`` up to ``rigor.RANK_TOLERANCE`` (just below 1e-12) counts as zero: the
+direction is then left free, and orthogonality is violated by no more than that.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.model.stage import Subproblem
 from orthospca.numerics import rigor
+from orthospca.numerics.rounding import UNIT
 
 #: Loadings up to this one may be rounding noise: the support is then tried without them.
 SUSPICIOUS_LOADING = 1e-7
@@ -30,6 +31,13 @@ class Candidate:
 
     value: float
     vector: Array
+
+    def embedded(self, places: IntArray, n_features: int) -> Candidate:
+        """Return the candidate among all features, given where its own are."""
+        vector = np.zeros(n_features)
+        vector[places] = self.vector
+        vector.flags.writeable = False
+        return Candidate(self.value, vector)
 
 
 def complement_basis(restricted: Array) -> Array | None:
@@ -54,14 +62,16 @@ def best_on_support(problem: Subproblem, support: IntArray) -> Candidate | None:
     elif basis.shape[1] == 0:
         return None
     else:
-        core = basis.T @ matrix @ basis
+        # What the components have used up may be far larger than what is left: it is not there in
+        # the adjusted covariance.
+        core = basis.T @ problem.projected[np.ix_(support, support)] @ basis
         loading = basis @ np.linalg.eigh(0.5 * (core + core.T))[1][:, -1]
     noise = np.abs(loading) < SUSPICIOUS_LOADING
     if noise.any():
         # A loading of pure noise would tie later components to an index that is not really used.
         without = best_on_support(problem, support[~noise])
         value = float(loading @ matrix @ loading)
-        if without is not None and without.value >= value - 8 * rigor.UNIT * problem.scale:
+        if without is not None and without.value >= value - 8 * UNIT * problem.scale:
             return without
     loading /= math.sqrt(float(loading @ loading))
     if loading[np.argmax(np.abs(loading))] < 0:
@@ -77,7 +87,7 @@ def values_on_supports(problem: Subproblem, supports: IntArray) -> Array:
 
     Batched: supports with restricted components of the same rank are solved in one LAPACK sweep.
     """
-    matrices = problem.covariance[supports[:, :, None], supports[:, None, :]]
+    matrices = problem.projected[supports[:, :, None], supports[:, None, :]]
     if not problem.constrained:
         return np.asarray(np.linalg.eigvalsh(matrices)[:, -1])
     left, singular, _ = np.linalg.svd(problem.previous[supports], full_matrices=True)
@@ -106,7 +116,7 @@ def upper_on_support(problem: Subproblem, support: IntArray) -> float:
     if basis.shape[1] == 0:
         # Full row rank: the smallest singular value is far above the error of the SVD.
         return -math.inf
-    core = basis.T @ matrix @ basis
+    core = basis.T @ problem.projected[np.ix_(support, support)] @ basis
     estimate = float(np.linalg.eigvalsh(0.5 * (core + core.T))[-1])
     level = estimate - 0.1 * problem.scale
     constrained, radius = rigor.constrain(matrix, restricted, level)

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 from orthospca.model.stage import Subproblem
 from orthospca.numerics import rigor
+from orthospca.numerics.rounding import UNIT
 from orthospca.supports.best import Candidate, best_on_support, values_on_supports
 
 #: Supports generated and tested between two looks at the clock.
@@ -53,7 +55,7 @@ def refuse_if_too_many(n_features: int, sparsity: int) -> None:
     """Raise ``ValueError`` if enumerating all supports would not end in reasonable time."""
     count = count_supports(0, n_features, sparsity)
     if count > LARGEST_ENUMERATION:
-        raise ValueError(
+        raise InputError(
             f"method 'enumeration' would have to test {count:.3g} supports ({sparsity} of "
             f"{n_features} features), and at most {LARGEST_ENUMERATION:.0e} are practical: "
             "use method='branch-and-bound'"
@@ -112,7 +114,7 @@ class _SupportTest:
         self.best = incumbent
         self.cutoff = cutoff
         self.upper = -math.inf
-        self.margin = 16 * problem.sparsity * rigor.UNIT * problem.scale
+        self.margin = 16 * problem.sparsity * UNIT * problem.scale
         # Below every value that a unit vector can reach: proved below this means infeasible.
         self.bottom = -2.0 * problem.scale * (problem.sparsity + 1)
 

@@ -11,22 +11,19 @@ import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.model.stage import Subproblem
+from orthospca.model.tuning import HeuristicTuning
 from orthospca.numerics import rigor
 from orthospca.supports.best import Candidate, best_on_support, values_on_supports
 
-#: Rows from which supports are grown.
-STARTS = 60
-#: Supports improved by swaps, best first.
-POLISHED = 3
-#: With fewer features than this one will do: a search that finds better ones costs little.
-POLISH_ALL_FROM = 150
 #: Swaps tested exactly in one step of the local search.
 SWAPS_TESTED = 4000
-#: Backward elimination needs the eigenvectors of the whole matrix; beyond this it costs too much.
-LARGEST_ELIMINATION = 60
 
 
-def find_incumbent(problem: Subproblem, row_scores: Array | None = None) -> Candidate | None:
+def find_incumbent(
+    problem: Subproblem,
+    row_scores: Array | None = None,
+    tuning: HeuristicTuning | None = None,
+) -> Candidate | None:
     """Return a good feasible vector, or None if none was found.
 
     Supports are grown from the rows that could carry the largest eigenvalues, improved by truncated
@@ -38,11 +35,12 @@ def find_incumbent(problem: Subproblem, row_scores: Array | None = None) -> Cand
     row_scores : array of shape (n,), optional
         How promising each row is; by default ``Q_ii`` plus its p - 1 largest ``|Q_ij|``.
     """
+    tuning = tuning or HeuristicTuning()
     matrix, p = problem.penalised, problem.sparsity
-    supports = _starting_supports(problem, row_scores)
+    supports = _starting_supports(problem, row_scores, tuning)
     supports = truncated_power(matrix, supports)
     values = np.linalg.eigvalsh(matrix[supports[:, :, None], supports[:, None, :]])[:, -1]
-    polished = POLISHED if problem.n_features >= POLISH_ALL_FROM else 1
+    polished = tuning.polished if problem.n_features >= tuning.polish_all_from else 1
     order = np.argsort(-values, kind="stable")[:polished]
     everything = np.arange(problem.n_features)
     finalists = [swap_search(matrix, supports[k], everything) for k in order]
@@ -86,11 +84,13 @@ def round_to_support(
     return np.sort(allowed[np.argsort(-weight, kind="stable")[:size]])
 
 
-def _starting_supports(problem: Subproblem, row_scores: Array | None) -> IntArray:
+def _starting_supports(
+    problem: Subproblem, row_scores: Array | None, tuning: HeuristicTuning
+) -> IntArray:
     matrix, p, n = problem.projected, problem.sparsity, problem.n_features
     if row_scores is None:
         row_scores = matrix.diagonal() + problem.row_strengths
-    rows = np.argsort(-row_scores, kind="stable")[:STARTS]
+    rows = np.argsort(-row_scores, kind="stable")[: tuning.starts]
     neighbours = np.abs(matrix[rows])
     neighbours[np.arange(len(rows)), rows] = np.inf
     supports = [np.argpartition(-neighbours, p - 1, axis=1)[:, :p] if p < n else _everything(n)]
@@ -103,7 +103,7 @@ def _starting_supports(problem: Subproblem, row_scores: Array | None) -> IntArra
         supports.extend(
             _widened(np.flatnonzero(x), row_scores, p)[None] for x in problem.previous.T
         )
-    if n <= LARGEST_ELIMINATION:
+    if n <= tuning.largest_elimination:
         supports.append(eliminate(problem.penalised, p)[None])
     return np.unique(np.sort(np.vstack(supports), axis=1), axis=0)
 

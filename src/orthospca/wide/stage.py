@@ -1,151 +1,137 @@
-"""A stage on data with many features: reduce it, then solve what is left as a matrix.
+"""The stages of a problem given by data: each is a ladder on what the data say of it.
 
-The incumbent comes from truncated power iterations on the data.  The shifted Frobenius bound of
-``screening``, with row sums from the diagonal where that is enough and from row profiles elsewhere,
-rules out features; the covariance of the few that are left is formed and handed to the usual
-search.  What was ruled out enters the certificate with the bound that ruled it out.  If too
-much is left, the most promising features are searched and the rest keeps its row bound, so that the
-certificate stays true and the gap open.
+What is learnt about the rows of the covariance serves all stages.  If too many features are left,
+the most promising are searched and the rest keeps its bound, so that the certificate stays true and
+the gap open.  See ``docs/theory/wide-data.md``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from orthospca._typing import Array, BoolArray
+from orthospca._typing import BoolArray
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.profiles import RowProfiles
 from orthospca.model.limits import Watch
 from orthospca.model.result import Status
-from orthospca.model.tolerance import Tolerance
-from orthospca.search.methods import StageSolver
-from orthospca.search.outcome import Outcome
-from orthospca.supports.best import Candidate
-from orthospca.wide.reduction import LargeStage, Reduction
-
-#: Features on which a covariance matrix is formed.
-LARGEST_MATRIX = 4000
-#: Times that a stage is reduced, as long as better components are found.
-PASSES = 3
-#: Entries kept in a row profile beyond those that a support needs.
-SPARE_ENTRIES = 56
+from orthospca.model.settings import Settings
+from orthospca.numerics.rounding import mul_up
+from orthospca.search.forms import Sieve
+from orthospca.search.knowledge import Knowledge
+from orthospca.search.methods import climb_stage
+from orthospca.search.outcome import Outcome, Request
+from orthospca.wide.form import DataForm
 
 
-class LargeProblem:
-    """Stages of one covariance; what is learnt about its rows serves all of them.
+class WideProblem:
+    """A covariance given by data; what is learnt about its rows serves all stages.
 
     Parameters
     ----------
     covariance : DataCovariance
     sparsity : int
         The largest of all stages.
-    gap : float
-        Relative tolerance; single precision is used for tiles where it is wide enough.
-    n_jobs : int, optional
+    settings : Settings
     """
 
-    def __init__(
-        self, covariance: DataCovariance, sparsity: int, gap: float, n_jobs: int | None
-    ) -> None:
+    def __init__(self, covariance: DataCovariance, sparsity: int, settings: Settings) -> None:
         self.covariance = covariance
-        self.n_jobs = n_jobs
+        self.settings = settings
         #: Features of the largest matrix formed so far.
         self.largest_matrix = 0
         single_error = 2 * (covariance.n_samples + 8) * float(np.finfo(np.float32).eps)
         self.profiles = RowProfiles(
             covariance,
-            sparsity + SPARE_ENTRIES,
-            single=sparsity * single_error <= 0.05 * gap,
-            n_jobs=n_jobs,
+            sparsity + settings.tuning.wide.spare_entries,
+            # Single precision is used for tiles where the tolerance is wide enough.
+            single=sparsity * single_error <= 0.05 * settings.tolerance.gap,
+            n_jobs=settings.n_jobs,
         )
+
+    def rounding(self, sparsity: int) -> float:
+        """Bound on what the rounding of its entries takes from the value of a support."""
+        largest = float(self.covariance.diagonal.max())
+        return mul_up(mul_up(sparsity, self.covariance.relative_radius), largest)
 
     def solve_stage(
         self,
-        sparsity: int,
-        previous: Array,
-        tolerance: Tolerance,
+        request: Request,
+        settings: Settings,
         watch: Watch,
-        solver: StageSolver,
         members: BoolArray | None = None,
     ) -> Outcome:
         """Solve one stage.
 
         Parameters
         ----------
-        sparsity : int
-        previous : array of shape (n, k - 1)
-            The components before it, as columns.
-        tolerance : Tolerance
+        request : Request
+        settings : Settings
         watch : Watch
-        solver : StageSolver
         members : boolean array, optional
             The features that a component may use; all of them, if not given.
         """
-        stage = LargeStage(self.covariance, sparsity, previous, members)
-        best = stage.incumbent()
-        scale = float(self.covariance.diagonal.max())
-        tolerance = Tolerance(tolerance.eps, tolerance.gap, scale)
-        # Rounding of the entries themselves, at most their radius on a support.
-        rounding = sparsity * self.covariance.relative_radius * scale
-        upper = float(stage.potential.max()) * (1 + 2 * self.covariance.relative_radius)
-        watch.report(0, 1, _value(best), upper)
-        nodes = 0
-        for _ in range(PASSES):
-            before = _value(best)
-            if best is None:
-                reduction = stage.most_promising()
-            else:
-                cutoff, shift = tolerance.cutoff(before), stage.shift(best)
-                reduction = stage.reduce(self.profiles, cutoff, shift, watch.out_of_time)
-            self.largest_matrix = max(self.largest_matrix, len(reduction.kept))
-            removed = reduction.removed_upper + rounding
-            with watch.at_least(removed):
-                outcome = stage.solve(reduction, best, tolerance, watch, solver, self.n_jobs)
-            best, nodes = outcome.best, nodes + outcome.nodes
-            upper = min(upper, max(outcome.upper + rounding, removed))
-            # A better component rules more features out: worth a pass if they are the trouble.
-            again = removed > tolerance.cutoff(_value(best)) and _value(best) > before
-            if not again or watch.out_of_time():
-                break
-        return Outcome(best, upper, self._status(outcome, upper, tolerance, watch), nodes)
+        form = self._form(request, members)
+        hint = request.best_hint
+        tolerance = settings.tolerance.at_resolution(4 * form.rounding)
+        known = Knowledge(form, tolerance, watch, hint, request.cap)
+        try:
+            outcome = climb_stage(form, request.sparsity, known, settings, request.caps)
+        except KeyboardInterrupt:
+            outcome = known.interrupted()
+        self.largest_matrix = max(self.largest_matrix, form.largest_matrix)
+        if outcome is None:
+            # Some features were left out: nothing is proved to be exhausted.
+            verdict = watch.verdict() or Status.FEATURE_LIMIT
+            return Outcome(None, known.upper, verdict, 0)
+        return replace(outcome, closed=())
 
-    def _status(self, outcome: Outcome, upper: float, tolerance: Tolerance, watch: Watch) -> Status:
-        """What the outcome on the kept features means for all of them."""
-        if outcome.best is None:
-            return Status.FEATURE_LIMIT  # some were left out: nothing is proved to be exhausted
-        if tolerance.met(outcome.best.value, upper):
-            return Status.OPTIMAL
-        if outcome.status is Status.OPTIMAL:
-            return watch.verdict(0) or Status.FEATURE_LIMIT
-        return outcome.status
+    def _form(self, request: Request, members: BoolArray | None = None) -> DataForm:
+        return DataForm(
+            self.covariance,
+            request.sparsity,
+            request.previous,
+            self.profiles,
+            members,
+            self.settings.tuning,
+        )
+
+    def reduce_stage(self, request: Request, cutoff: float, stop: Callable[[], bool]) -> Sieve:
+        """Drop the features that no support above the cutoff can contain; nothing is searched.
+
+        Parameters
+        ----------
+        request : Request
+        cutoff : float
+        stop : callable
+        """
+        return self._form(request).sieve(request.sparsity, cutoff, math.inf, stop)
 
 
-def _value(candidate: Candidate | None) -> float:
-    return -math.inf if candidate is None else candidate.value
+class WideStages:
+    """The stages of a covariance that is never formed in full."""
 
+    nested = True
 
-def reduce_stage(
-    problem: LargeProblem,
-    sparsity: int,
-    previous: Array,
-    best: Candidate,
-    cutoff: float,
-    stop: Callable[[], bool],
-) -> Reduction:
-    """Drop the features that no support above the cutoff can contain; nothing is searched.
+    def __init__(
+        self, problem: WideProblem, settings: Settings, watch: Watch, note: str = ""
+    ) -> None:
+        self.n_features = problem.covariance.n_features
+        self._why = note
+        self._problem = problem
+        self._settings = settings
+        self._watch = watch
 
-    Parameters
-    ----------
-    problem : LargeProblem
-    sparsity : int
-    previous : array of shape (n, k - 1)
-    best : Candidate
-        The component in hand; it only guides the choice of the bound.
-    cutoff : float
-    stop : callable
-    """
-    stage = LargeStage(problem.covariance, sparsity, previous)
-    return stage.reduce(problem.profiles, cutoff, stage.shift(best), stop)
+    def solve(self, request: Request) -> Outcome:
+        """Solve the stage that comes next."""
+        return self._problem.solve_stage(request, self._settings, self._watch)
+
+    @property
+    def note(self) -> str:
+        """How far the features could be reduced."""
+        left = self._problem.largest_matrix
+        found = f"row bounds left {left} of {self.n_features} features to a matrix"
+        return f"{self._why}, and {found}" if self._why else found

@@ -6,20 +6,35 @@ See ``docs/theory/conditioning.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import lapack
 
 from orthospca._typing import Array, IntArray
+from orthospca.bounds.conditioning.weights import WeightedRows
+from orthospca.model.tuning import WalkTuning
 from orthospca.numerics import rigor
+from orthospca.numerics.rounding import relative_error
 
-#: Entries of the scaled complement worked on at once; they then fit in the cache.
-TILE = 2**17
-#: Rows whose costs are worked out first where there are more than fit into a tile.
-FIRST_ROWS = 64
-#: With at most so many free indices for each place that is left, all of them together are tried.
-FULL_SHARE = 4
+
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """What is left of the free places.
+
+    Attributes
+    ----------
+    kept : integer array
+        Those that an R above the level can contain; none, if there is no such R.
+    forced : integer array
+        Those among them that every such R contains.
+    branch : int
+        The dearest of those kept; -1 if there are none.
+    """
+
+    kept: IntArray
+    forced: IntArray
+    branch: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +50,14 @@ class Frame:
         asked for.
     residual : float
         How far an entry of the factors, multiplied out, may be from the matrix.
+    tuning : WalkTuning
     """
 
     indices: IntArray
     matrix: Array
     level: float
     residual: float
+    tuning: WalkTuning = field(default_factory=WalkTuning)
 
     def condition(self, inside: IntArray) -> tuple[Array, Array] | None:
         """Condition on the indices at some places.
@@ -83,9 +100,7 @@ class Frame:
         tile[np.arange(len(rows)), rows] = 0.0
         return tile
 
-    def eliminate(
-        self, half: Array, diagonal: Array, free: IntArray, room: int
-    ) -> tuple[IntArray, int]:
+    def eliminate(self, half: Array, diagonal: Array, free: IntArray, room: int) -> Elimination:
         """Find which free places an R can contain that is not proved to stay below the level.
 
         Parameters
@@ -95,17 +110,11 @@ class Frame:
         free : integer array
         room : int
             Largest size of R, at least 1.
-
-        Returns
-        -------
-        kept : integer array
-        branch : int
-            The dearest of them; -1 if none is left.
         """
         # Roots, products and sums err by a few units each; below this they still prove λmax < 1.
-        threshold = room / max(room - 1, 1) * (1 - 8 * (room * room + 16) * rigor.UNIT)
-        if len(free) <= FULL_SHARE * room and self._is_definite(half, diagonal, free):
-            return free[:0], -1
+        threshold = room / max(room - 1, 1) * (1 - relative_error(4 * room * room + 60))
+        if len(free) <= self.tuning.full_share * room and self._is_definite(half, diagonal, free):
+            return Elimination(free[:0], free[:0])
         roots = np.zeros(len(diagonal))
         while len(free) > 1 and room > 1:
             roots[:] = 0.0
@@ -114,20 +123,47 @@ class Frame:
             ordered = np.sort(costs)[::-1]
             total, base = float(ordered[:room].sum()), float(ordered[: room - 1].sum())
             stays = np.minimum(total, base + costs) >= threshold
-            before, free = len(free), free[stays]
-            if len(free) > 0.95 * before:
-                # Little has changed: another round would not find more.
-                return free, int(free[np.argmax(costs[stays])])
-        return free[:0], -1
+            before, free, costs = len(free), free[stays], costs[stays]
+            if len(free) <= 0.95 * before:
+                continue
+            # Little has changed: another round would not find more.  Weighted sums may.
+            if len(free) > self.tuning.largest_weighted:
+                return Elimination(free, free[:0], int(free[np.argmax(costs)]))
+            rows = WeightedRows(
+                self._magnitudes(half, roots, free), room, self.tuning.weight_rounds
+            )
+            if rows.closed:
+                break
+            stays = rows.stays()
+            before, forced = len(free), free[rows.forced() & stays]
+            free, costs = free[stays], costs[stays]
+            if len(forced) or len(free) > 0.9 * before:
+                return Elimination(free, forced, int(free[np.argmax(costs)]))
+        return Elimination(free[:0], free[:0])
+
+    def _magnitudes(self, half: Array, roots: Array, free: IntArray) -> Array:
+        """Return ``|W|`` on the free places."""
+        matrix: Array = self.matrix[np.ix_(free, free)]
+        if len(half):
+            part = half[:, free]
+            matrix += part.T @ part
+        matrix *= roots[free, None]
+        matrix *= roots[free]
+        np.fill_diagonal(matrix, 0.0)
+        return np.asarray(np.abs(matrix, out=matrix))
 
     def _is_definite(self, half: Array, diagonal: Array, free: IntArray) -> bool:
         """Whether the complement on all free places together is proved positive definite."""
+        return rigor.proves_positive_definite(self._complement(half, diagonal, free))
+
+    def _complement(self, half: Array, diagonal: Array, free: IntArray) -> Array:
+        """What is left of ``L·I - Q`` on the free places, given what is conditioned on."""
         matrix: Array = -self.matrix[np.ix_(free, free)]
         if len(half):
             part = half[:, free]
             matrix -= part.T @ part
         matrix[np.diag_indices(len(free))] = diagonal[free]
-        return rigor.proves_positive_definite(matrix)
+        return matrix
 
     def _costs(
         self, half: Array, roots: Array, free: IntArray, room: int, threshold: float
@@ -135,14 +171,14 @@ class Frame:
         """Sum of the room - 1 largest entries of each row, or a bound that decides as much."""
         count = min(room - 1, len(free) - 1)
         m = len(self.indices)
-        if len(free) * m <= TILE:
+        if len(free) * m <= self.tuning.tile:
             return _largest_sums(self.squares(half, roots, free), count)
-        step = max(TILE // m, 1)
+        step = max(self.tuning.tile // m, 1)
         parts = [free[start : start + step] for start in range(0, len(free), step)]
         largest = np.concatenate([self.squares(half, roots, p).max(axis=1) for p in parts])
         costs = count * largest
         exact = np.zeros(len(free), dtype=bool)
-        chosen = np.argsort(-largest, kind="stable")[: max(FIRST_ROWS, 2 * room)]
+        chosen = np.argsort(-largest, kind="stable")[: max(self.tuning.first_rows, 2 * room)]
         while len(chosen):
             for start in range(0, len(chosen), step):
                 some = chosen[start : start + step]

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -34,20 +34,12 @@ from orthospca._typing import Array, IntArray
 from orthospca.bounds.conditioning.step import Frame
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
-from orthospca.numerics import rigor
+from orthospca.model.tolerance import Tolerance
+from orthospca.model.tuning import WalkTuning
+from orthospca.numerics.rounding import TINY, UNIT, dot_radius
 from orthospca.supports.best import Candidate, best_on_support
 from orthospca.supports.enumeration import count_supports, enumerate_supports
-
-#: Supports left in a node below which they are tested one by one.
-ENUMERATE_BELOW = 64
-#: The κ tried, as multiples of the level.
-PENALTIES = (0.0, 10.0, 1e3, 1e5)
-#: Indices below which a step costs the same, whatever their number.
-SMALLEST_STEP = 100
-#: How the cost of a step grows with larger numbers of them, as measured.
-STEP_GROWTH = 1.6
-#: Steps are not counted against the budget before so many of them, as a share of it.
-FREE_STEPS = 0.1
+from orthospca.supports.heuristics import polish
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +53,14 @@ class Step:
     branch : int
         The index branched on, or -1 if the node was closed: by conditioning, or by testing its
         supports one by one.
+    forced : integer array
+        Indices without which nothing reaches the level.  If there are any, the node has one child,
+        in which they are included; none, if there are more of them than places.
     """
 
     removed: IntArray
     branch: int = -1
+    forced: IntArray = field(default_factory=lambda: np.arange(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,16 +95,35 @@ class Conditioning:
     Parameters
     ----------
     problem : Subproblem
-    resolution : float
-        A gap this small, in the units of Q, counts as closed.
+    tuning : WalkTuning
     """
 
-    def __init__(self, problem: Subproblem, resolution: float) -> None:
+    def __init__(self, problem: Subproblem, tuning: WalkTuning | None = None) -> None:
         self.problem = problem
-        self.resolution = resolution
-        self._scale = float(np.abs(problem.projected).max()) or 1.0
+        self.tuning = tuning or WalkTuning()
+        self._scale = problem.scale
         # Largest squared norm of a row of X: what κXXᵀ adds to an entry is at most κ times it.
         self._heaviest = float(np.square(problem.previous).sum(axis=1).max(initial=0.0))
+
+    def dive(
+        self,
+        node: Node,
+        incumbent: Candidate,
+        tolerance: Tolerance,
+        budget: float,
+        stop: Callable[[], bool] | None = None,
+        level: float = -math.inf,
+    ) -> Dive:
+        """Search a node at the cutoff of the tolerance, or at a level above it.
+
+        A better component found on the way is polished, and the search begins anew with it.
+        """
+        while True:
+            cutoff = max(level, tolerance.cutoff(incumbent.value))
+            found = self.search(node, incumbent, cutoff, budget, stop)
+            if found.best.value <= incumbent.value:
+                return found
+            incumbent = polish(self.problem, found.best)
 
     def search(
         self,
@@ -127,14 +142,13 @@ class Conditioning:
         cutoff : float
             Values up to this one are of no interest.
         budget : float
-            In steps on :data:`SMALLEST_STEP` indices; a negative one allows no step at all.
+            In steps on ``tuning.smallest_step`` indices; a negative one allows no step at all.
         stop : callable, optional
             Asked between steps.
         """
         lost = self.problem.sparsity * self._radius(0.0) + self._margin(0.0, incumbent.value)
+        # Nothing closer to the incumbent than this can be closed; the bound says so.
         level = max(cutoff, incumbent.value + 4 * lost)
-        if level > max(cutoff, incumbent.value + 0.5 * self.resolution):
-            return Dive(False, math.inf, incumbent, node.allowed)
         walk = _Walk(self, node, incumbent, level, cutoff)
         while walk.pending:
             if walk.hopeless(budget) or (stop is not None and stop()):
@@ -154,14 +168,14 @@ class Conditioning:
             matrix -= kappa * (previous @ previous.T)
         margin = self._margin(kappa, level)
         lowered = level - p * self._radius(kappa) - margin
-        return Frame(indices, matrix, lowered, 0.5 * margin / p)
+        return Frame(indices, matrix, lowered, 0.5 * margin / p, self.tuning)
 
     def _radius(self, kappa: float) -> float:
         """Rounding error of an entry of the form."""
         radius = self.problem.projected_radius
         if kappa > 0:
-            terms = self.problem.previous.shape[1] + 4
-            radius += 2 * terms * rigor.UNIT * (kappa * self._heaviest + self._scale)
+            terms = self.problem.previous.shape[1]
+            radius += dot_radius(terms, kappa * self._heaviest + self._scale)
         return radius
 
     def _margin(self, kappa: float, level: float) -> float:
@@ -173,7 +187,7 @@ class Conditioning:
         """
         p = self.problem.sparsity
         size = abs(level) + self._scale + kappa * self._heaviest
-        return 16 * p * (p + 8) * rigor.UNIT * size + rigor.TINY
+        return 16 * p * (p + 8) * UNIT * size + TINY
 
 
 def _unfinished(node: Node, walk: _Walk) -> Dive:
@@ -208,27 +222,31 @@ class _Walk:
     ) -> None:
         self.conditioning = conditioning
         self.problem = conditioning.problem
+        self.tuning = conditioning.tuning
         self.best = incumbent
         self.level = level
         self.cutoff = cutoff
         self.upper = -math.inf
         self.steps: list[Step] = []
         self.work = 0.0
-        frame = conditioning.frame(node.allowed, level, PENALTIES[0])
+        frame = conditioning.frame(node.allowed, level, self.tuning.penalties[0])
         inside = np.searchsorted(node.allowed, node.included)
         free = np.searchsorted(node.allowed, node.free)
         self.pending = [_Pending(frame, 0, inside, free)]
 
     def hopeless(self, budget: float) -> bool:
         """Whether the budget is spent."""
-        return self.work > budget and len(self.steps) > FREE_STEPS * budget
+        return self.work > budget and len(self.steps) > self.tuning.free_steps * budget
 
     def step(self) -> None:
         """Close the next node, or branch."""
         node = self.pending.pop()
         inside, free = len(node.inside), len(node.free)
-        self.work += max(free / SMALLEST_STEP, 1.0) ** STEP_GROWTH
-        if count_supports(inside, inside + free, self.problem.sparsity) <= ENUMERATE_BELOW:
+        self.work += max(free / self.tuning.smallest_step, 1.0) ** self.tuning.step_growth
+        if (
+            count_supports(inside, inside + free, self.problem.sparsity)
+            <= self.tuning.enumerate_below
+        ):
             self._enumerate(node)
             self.steps.append(Step(node.frame.indices[:0]))
             return
@@ -238,24 +256,37 @@ class _Walk:
             found = node.frame.condition(node.inside)
             if found is not None and found[1][node.free].min() > 0:
                 break
-            if node.penalty + 1 == len(PENALTIES) or not self.problem.constrained:
+            if node.penalty + 1 == len(self.tuning.penalties) or not self.problem.constrained:
                 self._give_way(node, found)
                 return
             node = self._gathered(node, node.penalty + 1)
-        kept, dearest = node.frame.eliminate(*found, node.free, self.problem.sparsity - inside)
-        if len(kept) < free:
+        room = self.problem.sparsity - inside
+        left = node.frame.eliminate(*found, node.free, room)
+        if len(left.kept) < free:
             self.upper = max(self.upper, self.level)
-        removed = node.frame.indices[np.setdiff1d(node.free, kept, assume_unique=True)]
-        if len(kept) == 0:
+        removed = node.frame.indices[np.setdiff1d(node.free, left.kept, assume_unique=True)]
+        node = replace(node, free=left.kept)
+        if len(left.kept) == 0:
             self.steps.append(Step(removed))
+        elif len(left.forced):
+            self._include(node, removed, left.forced, room)
         else:
-            self._branch(replace(node, free=kept), removed, dearest)
+            self._branch(node, removed, left.branch)
+
+    def _include(self, node: _Pending, removed: IntArray, forced: IntArray, room: int) -> None:
+        """Go on with what nothing above the level can do without."""
+        self.upper = max(self.upper, self.level)
+        self.steps.append(Step(removed, forced=node.frame.indices[forced]))
+        if len(forced) <= room:
+            inside = np.union1d(node.inside, forced)
+            free = np.setdiff1d(node.free, forced, assume_unique=True)
+            self.pending.append(replace(node, inside=inside, free=free))
 
     def _gathered(self, node: _Pending, penalty: int) -> _Pending:
         """Return the node in a frame of its own."""
         places = np.union1d(node.inside, node.free)
         indices = node.frame.indices[places]
-        frame = self.conditioning.frame(indices, self.level, PENALTIES[penalty])
+        frame = self.conditioning.frame(indices, self.level, self.tuning.penalties[penalty])
         inside = np.searchsorted(places, node.inside)
         return _Pending(frame, penalty, inside, np.searchsorted(places, node.free))
 

@@ -21,19 +21,9 @@ from orthospca.bounds.screening import fix_by_frobenius
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Node, NodeBound, Reason
 from orthospca.model.stage import Subproblem
+from orthospca.model.tuning import RelaxationTuning
 from orthospca.supports.best import complement_basis
 from orthospca.supports.heuristics import round_to_support
-
-#: Nodes with more variables than this keep the rest in a lump.
-LARGEST_ACTIVE = 130
-#: Size of the first active set of a node with more variables.
-FIRST_ACTIVE = 90
-#: Rounds of growth of the active set in one node, and variables taken in at once.
-GROWTH_ROUNDS = 8
-GROWTH = 30
-#: Branch on the z closest to this.  Measured against 0.5: a quarter fewer nodes on pure noise, a
-#: third fewer where one row dominates, half as many more on a correlation matrix with p = 20.
-BRANCH_NEAR = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,23 +57,26 @@ class StrongBound:
         What Q is divided by in the relaxation: the incumbent's value.
     shift : float
         The μ of the Frobenius bound.
-    max_iterations : int
-        Of the first-order method, in one node.
+    tuning : RelaxationTuning
     """
 
     def __init__(
-        self, problem: Subproblem, scale: float, shift: float = 0.0, max_iterations: int = 120
+        self,
+        problem: Subproblem,
+        scale: float,
+        shift: float = 0.0,
+        tuning: RelaxationTuning | None = None,
     ) -> None:
         self.problem = problem
         self.scale = scale
         self.shift = shift
-        self.max_iterations = max_iterations
+        self.tuning = tuning or RelaxationTuning()
 
     def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
         """Bound a node."""
-        work = _Work(self.problem, node, cutoff)
+        work = _Work(self.problem, node, cutoff, self.tuning)
         inherited: Inheritance | None = node.payload
-        cheap = inherited is None or len(node.allowed) <= LARGEST_ACTIVE
+        cheap = inherited is None or len(node.allowed) <= self.tuning.largest_active
         if cheap and work.fix_by_frobenius(self.shift):
             return work.closed(Reason.FROBENIUS)
         if inherited is not None:
@@ -95,7 +88,7 @@ class StrongBound:
         if work.determined:
             return work.outcome(None)
         relaxation = None
-        for rounds_left in reversed(range(GROWTH_ROUNDS)):
+        for rounds_left in reversed(range(self.tuning.growth_rounds)):
             relaxation = self._relax(work, watch)
             if relaxation is None:
                 work.upper = -math.inf
@@ -112,7 +105,7 @@ class StrongBound:
         problem = self.problem
         basis = complement_basis(problem.touching(work.active))
         while _leaves_nothing(basis, work.active) and len(work.waiting):
-            work.enlarge(np.union1d(work.active, work.waiting[:GROWTH]))
+            work.enlarge(np.union1d(work.active, work.waiting[: self.tuning.growth]))
             basis = complement_basis(problem.touching(work.active))
         if _leaves_nothing(basis, work.active):
             return None
@@ -126,7 +119,7 @@ class StrongBound:
             target=work.cutoff,
             beat=work.upper,
             state=work.warm_start(),
-            max_iterations=self.max_iterations,
+            max_iterations=self.tuning.max_iterations,
             should_stop=watch.out_of_time,
         )
 
@@ -142,9 +135,12 @@ class _Work:
     ``allowed`` is the union of ``active``, on which the relaxation is solved, and ``waiting``.
     """
 
-    def __init__(self, problem: Subproblem, node: Node, cutoff: float) -> None:
+    def __init__(
+        self, problem: Subproblem, node: Node, cutoff: float, tuning: RelaxationTuning
+    ) -> None:
         self.problem = problem
         self.cutoff = cutoff
+        self.tuning = tuning
         self.included, self.allowed = node.included, node.allowed
         self.active = self.allowed
         self.upper = node.upper
@@ -155,6 +151,7 @@ class _Work:
         self.lump_is_fresh = False
         self.state: State | None = None
         self.state_indices = self.allowed
+        self.costs = np.zeros(0)
 
     @property
     def waiting(self) -> IntArray:
@@ -178,14 +175,14 @@ class _Work:
 
     def choose_active(self) -> None:
         """Take the most promising variables and all that previous components use."""
-        if len(self.allowed) <= LARGEST_ACTIVE:
+        if len(self.allowed) <= self.tuning.largest_active:
             return
         Q = self.problem.projected[np.ix_(self.allowed, self.allowed)]
         squares = np.sort(Q * Q, axis=1)[:, ::-1][:, : self.problem.sparsity].sum(axis=1)
         squares[np.isin(self.allowed, self.included)] = math.inf
         if self.problem.constrained:
             squares[np.abs(self.problem.previous[self.allowed]).max(axis=1) > 0] = math.inf
-        count = max(FIRST_ACTIVE, int(np.count_nonzero(np.isinf(squares))))
+        count = max(self.tuning.first_active, int(np.count_nonzero(np.isinf(squares))))
         self.active = np.sort(self.allowed[np.argsort(-squares, kind="stable")[:count]])
 
     def inherit(self, inherited: Inheritance) -> None:
@@ -195,7 +192,7 @@ class _Work:
         if self.lump is not None:
             self.active = np.setdiff1d(self.allowed, self.lump.indices, assume_unique=True)
         self.apply(inherited.proof)
-        if self.lump is not None and len(self.allowed) <= LARGEST_ACTIVE:
+        if self.lump is not None and len(self.allowed) <= self.tuning.largest_active:
             self.enlarge(self.allowed)
 
     def warm_start(self) -> State | None:
@@ -267,6 +264,9 @@ class _Work:
         gone = self.allowed[fixing.out]
         self.allowed = self.allowed[~fixing.out]
         self.active = np.setdiff1d(self.active, gone, assume_unique=True)
+        if len(self.allowed) == 0:
+            # No support is left: what was removed is all there was.
+            self.upper = min(self.upper, self.removed_upper)
         return not self.determined
 
     def grow(self) -> bool:
@@ -280,7 +280,7 @@ class _Work:
         waiting = self.waiting
         if len(waiting) == 0 or self.proof is None:
             return False
-        if len(self.allowed) <= LARGEST_ACTIVE:
+        if len(self.allowed) <= self.tuning.largest_active:
             self.enlarge(self.allowed)
             return True
         prices = self.costs[np.searchsorted(self.allowed, waiting)]
@@ -291,7 +291,9 @@ class _Work:
         if not self.lump_is_fresh:
             # The prices were set up for another node: better ones may do without growth.
             return self._reprice(last_price)
-        order = np.argsort(-prices, kind="stable")[: min(int(np.count_nonzero(dear)), GROWTH)]
+        order = np.argsort(-prices, kind="stable")[
+            : min(int(np.count_nonzero(dear)), self.tuning.growth)
+        ]
         self.enlarge(np.union1d(self.active, waiting[order]))
         return True
 
@@ -363,7 +365,7 @@ class _Work:
         )
 
     def _branching_index(self, known: IntArray, z: Array) -> int:
-        """Return the free index whose z is closest to :data:`BRANCH_NEAR`."""
-        distance = np.abs(z - BRANCH_NEAR)
+        """Return the free index whose z is closest to ``tuning.branch_near``."""
+        distance = np.abs(z - self.tuning.branch_near)
         distance[np.isin(known, self.included)] = math.inf
         return int(known[np.argmin(distance)])

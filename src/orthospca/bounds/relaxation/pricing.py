@@ -23,7 +23,7 @@ import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.bounds.relaxation.proof import Proof
-from orthospca.numerics import rigor
+from orthospca.numerics.rounding import dot_radius, raised, relative_error
 
 #: Trial values of ρ², relative to the price of the last variable that counts.
 TRIALS = (0.0, 0.01, 0.03, 0.06, 0.1, 0.16, 0.25, 0.4, 0.6, 0.8)
@@ -74,7 +74,8 @@ class Lump:
         excess = _excess(Q, self.indices, proof, self.roots, self.size - 1)
         room = eigenvalue - Q.diagonal()[self.indices] + self.roots**2 - self.outside
         # Rounding of the room, whose terms may cancel.
-        room -= 16 * rigor.UNIT * (abs(eigenvalue) + np.abs(Q.diagonal()[self.indices]))
+        sizes = abs(eigenvalue) + np.abs(Q.diagonal()[self.indices]) + self.roots**2
+        room -= dot_radius(4, sizes + self.outside)
         return _price(self.roots, excess, room)
 
 
@@ -130,8 +131,8 @@ def pattern_of(Q: Array, active: IntArray, lump: IntArray) -> Array:
 
 def _price(roots: Array | float, excess: Array, room: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        sigma = np.where(room > 0, excess / room, math.inf) * (1 + 64 * rigor.UNIT) + rigor.TINY
-    return (roots**2 + sigma) * (1 + 8 * rigor.UNIT)
+        sigma = raised(np.where(room > 0, excess / room, math.inf), 28)
+    return (roots**2 + sigma) * (1 + relative_error(0))
 
 
 def _excess(Q: Array, lump: IntArray, proof: Proof, roots: Array | float, count: int) -> Array:
@@ -143,18 +144,15 @@ def _excess(Q: Array, lump: IntArray, proof: Proof, roots: Array | float, count:
     for start in range(0, len(lump), TILE):
         part = slice(start, start + TILE)
         rows = np.abs(Q[np.ix_(lump[part], proof.indices)])
-        slack = (
-            4
-            * rigor.UNIT
-            * (rows.max(initial=0.0) + roots.max() * np.abs(proof.cover).max(initial=0.0))
-        )
+        largest = rows.max(initial=0.0) + roots.max() * np.abs(proof.cover).max(initial=0.0)
+        slack = dot_radius(0, float(largest))
         rows -= roots[part, None] * proof.cover
         np.maximum(rows + slack, 0.0, out=rows)
         if count < rows.shape[1]:
             rows.partition(rows.shape[1] - max(count, 1), axis=1)
             rows = rows[:, rows.shape[1] - count :]
         result[part] = np.einsum("jk,jk->j", rows, rows)
-    return result * (1 + 2 * (len(proof.indices) + 8) * rigor.UNIT)
+    return result * (1 + relative_error(len(proof.indices) + 4))
 
 
 def _outside(Q: Array, lump: IntArray, roots: Array) -> Array:
@@ -164,8 +162,8 @@ def _outside(Q: Array, lump: IntArray, roots: Array) -> Array:
         part = slice(start, start + TILE)
         rows = np.abs(Q[np.ix_(lump[part], lump)])
         rows[np.arange(len(rows)), np.arange(start, start + len(rows))] = 0.0
-        slack = 8 * rigor.UNIT * (rows.max(initial=0.0) + roots.max() ** 2) * len(lump)
+        slack = dot_radius(0, float(rows.max(initial=0.0) + roots.max() ** 2)) * len(lump)
         rows -= np.outer(roots[part], roots)
         np.maximum(rows, 0.0, out=rows)
-        result[part] = rows.sum(axis=1) * (1 + 2 * (len(lump) + 8) * rigor.UNIT) + slack
+        result[part] = raised(rows.sum(axis=1), len(lump) + 4) + slack
     return result

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthospca._typing import Array, BoolArray, IntArray
-from orthospca.bounds.classical import leading_pair, rounded_up
+from orthospca.bounds.classical import leading_pair
 from orthospca.bounds.relaxation.solver import Multipliers
 from orthospca.model.stage import Subproblem
 from orthospca.numerics import rigor
+from orthospca.numerics.rounding import UNIT, dot_radius, raised, relative_error
 from orthospca.numerics.sums import best_sums, row_sums, sums_without
 
 
@@ -117,22 +118,22 @@ def make_proof(
     # Limits of N, lowered by more than their rounding; where one is negative, A is raised.
     both = A + A.T
     magnitudes = np.abs(W) + np.abs(A) + np.abs(A.T)
-    limits = W + both - 8 * rigor.UNIT * magnitudes
+    limits = W + both - relative_error(0) * magnitudes
     lack = np.maximum(-limits, 0.0)
     np.fill_diagonal(lack, 0.0)
     if lack.any():
-        A = A + 0.5 * lack * (1 + 8 * rigor.UNIT)
+        A = A + 0.5 * lack * (1 + relative_error(0))
         limits = np.maximum(limits, 0.0)
     N = np.clip(multipliers.N, -limits, limits)
     # Only the entries of a_i on a support count, and a support has `size` of them.
-    squares = row_sums(A * A, inside, size) / s * (1 + 2 * (n + 8) * rigor.UNIT)
+    squares = row_sums(A * A, inside, size) / s * (1 + relative_error(n + 4))
     diagonal = matrix.diagonal() - W_diagonal - 2 * A.diagonal() + squares
     M = matrix - 0.5 * (N + N.T)
     M[np.diag_indices(n)] = diagonal
     largest = float(max(np.abs(m).max(initial=0.0) for m in (matrix, magnitudes, squares)))
     largest = 3 * largest + lift
-    costs = (W_diagonal + s) * (1 + 4 * rigor.UNIT) + rigor.TINY
-    return Proof(indices, M, 8 * rigor.UNIT * largest, costs, cover)
+    costs = raised(W_diagonal + s, 1)
+    return Proof(indices, M, relative_error(0) * largest, costs, cover)
 
 
 def _psd_lift(matrix: Array, size: float | None = None) -> float | None:
@@ -140,11 +141,11 @@ def _psd_lift(matrix: Array, size: float | None = None) -> float | None:
     n = len(matrix)
     if size is None:
         size = float(np.abs(matrix.diagonal()).sum())
-    lift = 8 * (rigor.cholesky_shift(n, size) + n * rigor.UNIT * size)
+    lift = 8 * (rigor.cholesky_shift(n, size) + n * UNIT * size)
     for _ in range(8):
         lifted = matrix.copy()
         lifted[np.diag_indices(n)] += lift
-        if rigor.proves_positive_definite(lifted, 4 * rigor.UNIT * size):
+        if rigor.proves_positive_definite(lifted, 4 * UNIT * size):
             return lift
         lift *= 8
     return None
@@ -205,7 +206,7 @@ def fix_by_costs(
         nothing = np.zeros(len(costs), dtype=bool)
         return Fixing(math.inf, nothing, nothing, -math.inf)
     total, with_each = best_sums(costs, inside, size)
-    slack = 4 * (size + 8) * rigor.UNIT * (abs(eigenvalue) + abs(total)) + rigor.TINY
+    slack = 2 * dot_radius(size + 4, abs(eigenvalue) + abs(total))
     upper = eigenvalue + total + slack
     with_upper = eigenvalue + with_each + slack
     out = ~inside & (with_upper <= cutoff)
@@ -215,4 +216,4 @@ def fix_by_costs(
         float(np.max(with_upper, where=out, initial=-math.inf)),
         float(np.max(without_upper, where=into, initial=-math.inf)),
     )
-    return Fixing(rounded_up(upper, 4), out, into, removed)
+    return Fixing(raised(upper, 4), out, into, removed)

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from orthospca import DataCovariance
 from orthospca._typing import Array
-from orthospca.data.covariance import DataCovariance
 from orthospca.interface.display import closing_sentence
 from orthospca.interface.report._html import Html, element, facts, paragraph, table
 from orthospca.interface.report._pictures import Picture
-from orthospca.interface.spectrum import leading_eigenvalues
-from orthospca.model.result import Component, Result, Status, format_gap
+from orthospca.result import Component, Result, Status, format_gap
+from orthospca.spectrum import leading_eigenvalues
 
 METHODS = {
     "branch-and-bound": "branch and bound with the strong bound",

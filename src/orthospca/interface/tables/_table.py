@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from orthospca import DataCovariance
 from orthospca._errors import InputError
 from orthospca._typing import Array
-from orthospca.data.covariance import DataCovariance
 
 #: With more variables than this, a covariance matrix would fill the memory of most machines.
 MOST_VARIABLES = 20_000
@@ -45,21 +45,17 @@ class Table:
         """Covariance of the columns, divisor ``n_rows - 1``."""
         self._need_observations()
         self._need_memory()
-        if sparse.issparse(self.values):
-            rows = self.values.shape[0]
-            mean = np.asarray(self.values.mean(axis=0)).ravel()
-            products = (self.values.T @ self.values).toarray()
-            return (products - rows * np.outer(mean, mean)) / (rows - 1)
-        return np.atleast_2d(np.cov(self.values, rowvar=False))
+        return DataCovariance(self.values).submatrix(np.arange(len(self.columns)))
 
     def correlation(self) -> Array:
         """Correlation of the columns; a constant column is an error."""
-        Q = self.covariance()
+        self._need_observations()
+        self._need_memory()
         self._need_variation()
-        scale = np.sqrt(np.diag(Q))
-        R = Q / np.outer(scale, scale)
+        covariance = DataCovariance(self.values, correlation=True)
+        R = covariance.submatrix(np.arange(len(self.columns)))
         np.fill_diagonal(R, 1.0)
-        return (R + R.T) / 2.0
+        return R
 
     def data_covariance(self, correlation: bool = False) -> DataCovariance:
         """The covariance or correlation as the data define it, without the matrix."""
@@ -83,16 +79,10 @@ class Table:
         return self.values.toarray() if sparse.issparse(self.values) else self.values
 
     def _need_variation(self) -> None:
-        constant = np.flatnonzero(self._ranges() == 0.0)
+        constant = np.flatnonzero(DataCovariance(self.values).constant)
         if constant.size:
             name = self.columns[constant[0]]
             raise TableError(f"column {name!r} is constant, so it has no correlation")
-
-    def _ranges(self) -> Array:
-        if sparse.issparse(self.values):
-            largest, smallest = self.values.max(axis=0), self.values.min(axis=0)
-            return (largest.toarray() - smallest.toarray()).ravel()
-        return np.ptp(self.values, axis=0)
 
     def _need_observations(self) -> None:
         if self.values.shape[0] < 2:

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from orthospca._typing import Array, IntArray
-from orthospca.data.columns import CHUNK, LocalColumns
+from orthospca.data.columns import CHUNK
 from orthospca.data.covariance import DataCovariance
-from orthospca.wide.stage import LARGEST_MATRIX
+from orthospca.data.sparse import SparseColumns
+from orthospca.model.tuning import DEFAULT
 
+#: Matrices up to this order are decomposed in full.
+LARGEST_MATRIX = DEFAULT.wide.formed
 #: Relative accuracy asked of the Lanczos iteration; the figures are for pictures and shares.
 ACCURACY = 1e-9
 
@@ -39,7 +41,7 @@ def leading_eigenvalues(Q: Any, count: int) -> Array:
         return _largest_of(Q.submatrix(np.arange(order)), count)
     gram = np.zeros((order, order))
     for part in _parts(Q):
-        B = Q.columns(part)
+        B = Q.factor(part)
         gram += B @ B.T
     found = np.zeros(count)  # beyond the number of samples all of them are zero
     found[:order] = np.maximum(_largest_of(gram, count), 0.0)
@@ -75,9 +77,9 @@ def _largest_of_product(Q: DataCovariance, count: int) -> Array:
 def _products(Q: DataCovariance) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
     """Multiplication by B and by Bᵀ; sparse data are centred in the product, not in storage."""
     source = Q.source
-    if not (isinstance(source, LocalColumns) and sparse.issparse(source.data)):
+    if not isinstance(source, SparseColumns):
         return (
-            lambda v: sum((Q.columns(part) @ v[part] for part in _parts(Q)), np.zeros(Q.n_samples)),
+            lambda v: sum((Q.factor(part) @ v[part] for part in _parts(Q)), np.zeros(Q.n_samples)),
             lambda u: Q.times(u[:, None])[:, 0],
         )
     data, transposed = source.data, source.data.T.tocsr()

@@ -1,0 +1,21 @@
+"""The ways to solve a problem: one list for the solver, the estimator and the command line."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Method(str, Enum):
+    """What ``solve(method=…)`` can be."""
+
+    BRANCH_AND_BOUND = "branch-and-bound"
+    """The ladder, conditioning and branch and bound with the strong bound: all there is."""
+    ENUMERATION = "enumeration"
+    """Algorithm 1: every support is tested."""
+    EIGENVALUE = "eigenvalue"
+    """Algorithm 4 with the eigenvalue, Gershgorin, Frobenius and trace bounds of the paper."""
+    DEFLATION = "deflation"
+    """The baseline that solves adjusted covariances; its components are not orthogonal."""
+
+    def __str__(self) -> str:
+        return self.value

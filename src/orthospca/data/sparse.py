@@ -1,0 +1,146 @@
+"""The columns of a sparse data matrix, which are centred without being filled.
+
+With ``B = (X - 1μᵀ) / divisor`` the products with B follow from those with X: ``Q_ij`` is
+``(x_iᵀx_j - m μ_i μ_j) / (divisor_i divisor_j)``.  Of a column with a share d of nonzeros,
+``m μ² ≤ d ‖x‖²``, so at least ``1 - d`` of its square is left when it is centred.  The products err
+by at most ``(1 + 3d) / (1 - d)`` times what they would if the columns were filled, which
+``DataCovariance.relative_radius`` has room for if ``d ≤ ¼``.  Fuller columns are centred in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from orthospca._typing import AnyArray, Array, IntArray
+from orthospca.data.columns import LocalTiles, Tiles
+from orthospca.data.tiles import TILE, Edges, Lists, Moments, edges_of, keep_largest
+
+#: Columns with a larger share of nonzeros are kept in full.
+FULLEST = 0.25
+
+
+class SparseColumns:
+    """Columns of a sparse matrix, multiplied in this process.
+
+    Parameters
+    ----------
+    data : scipy sparse matrix or array
+    """
+
+    def __init__(self, data: Any) -> None:
+        self.data = sparse.csc_matrix(data, dtype=np.float64, copy=True)
+        self.data.sum_duplicates()
+        self.shape = (int(data.shape[0]), int(data.shape[1]))
+        full = np.diff(self.data.indptr) > FULLEST * self.shape[0]
+        self._full = np.flatnonzero(full)
+        #: The place of a full column among them; -1 for the others.
+        self._place = np.full(self.shape[1], -1, dtype=np.intp)
+        self._place[self._full] = np.arange(len(self._full))
+
+    def moments(self) -> Moments:
+        """Moments of the data before they are prepared; ``ValueError`` if not finite."""
+        m, n = self.shape
+        if not np.isfinite(self.data.data).all():
+            place = int(np.flatnonzero(~np.isfinite(self.data.data))[0])
+            column = int(np.searchsorted(self.data.indptr, place, side="right")) - 1
+            raise ValueError(
+                f"data must be finite, got {self.data.data[place]} at row "
+                f"{self.data.indices[place]}, column {column}"
+            )
+        counts = np.diff(self.data.indptr)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = np.asarray(self.data.sum(axis=0)).ravel() / m
+            columns = np.repeat(np.arange(n), counts)
+            deviations = np.square(self.data.data - mean[columns])
+            squares = np.bincount(columns, deviations, minlength=n) + (m - counts) * mean**2
+        low, high = np.zeros(n), np.zeros(n)
+        filled = np.flatnonzero(counts)
+        if len(filled):
+            starts = self.data.indptr[filled]
+            low[filled] = np.minimum.reduceat(self.data.data, starts)
+            high[filled] = np.maximum.reduceat(self.data.data, starts)
+        zeros = counts < m
+        low[zeros], high[zeros] = np.minimum(low[zeros], 0.0), np.maximum(high[zeros], 0.0)
+        return Moments(m, mean, squares, low, high)
+
+    def prepare(self, mean: Array, divisor: Array) -> None:
+        """Define B."""
+        self.mean, self.divisor = mean, divisor
+        self._centred = self.take(self._full)
+
+    def take(self, indices: IntArray | slice) -> Array:
+        """Return a few columns, shape (m, k)."""
+        columns = self.data[:, indices].toarray()
+        return np.asarray((columns - self.mean[indices]) / self.divisor[indices])
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of Q."""
+        counts = np.diff(self.data.indptr)
+        columns = np.repeat(np.arange(self.shape[1]), counts)
+        squares = np.square(self.data.data - self.mean[columns])
+        total = np.bincount(columns, squares, minlength=self.shape[1])
+        total += (self.shape[0] - counts) * self.mean**2
+        return np.asarray(total / self.divisor**2)
+
+    def cross(self, rows: IntArray, columns: IntArray) -> Array:
+        """Return ``Q[rows][:, columns]``."""
+        left, right = self.data[:, rows], self.data[:, columns]
+        # Columns of columns: the product of few of them is all that is ever filled.
+        product = (right.T @ left).T.toarray()
+        product -= self.shape[0] * np.outer(self.mean[rows], self.mean[columns])
+        product /= self.divisor[rows, None]
+        product /= self.divisor[columns]
+        full = np.flatnonzero(self._place[rows] >= 0)
+        if len(full):
+            product[full] = self.times(self._centred[:, self._place[rows[full]]])[columns].T
+        full = np.flatnonzero(self._place[columns] >= 0)
+        if len(full):
+            product[:, full] = self.times(self._centred[:, self._place[columns[full]]])[rows]
+        return np.asarray(product)
+
+    def times(self, samples: Array) -> Array:
+        """Return ``Bᵀ samples`` for a few vectors, shape (n, k)."""
+        product = np.asarray(self.data.T @ samples)
+        product -= np.outer(self.mean, samples.sum(axis=0))
+        product /= self.divisor[:, None]
+        if len(self._full):
+            product[self._full] = self._centred.T @ samples
+        return product
+
+    def strongest(self, samples: Array, count: int) -> Lists:
+        """Return the ``count`` largest ``|Bᵀ samples|`` of each vector, and where they are."""
+        values = np.abs(self.times(samples)).T
+        return keep_largest(values, np.broadcast_to(np.arange(self.shape[1]), values.shape), count)
+
+    def edges(self, threshold: float, roots: Array) -> Iterator[Edges]:
+        """Yield the pairs with ``|Q_ij| ≥ threshold``, each once, tile by tile."""
+        order = np.argsort(-roots, kind="stable")
+        for a in range(0, len(order), TILE):
+            rows = order[a : a + TILE]
+            for b in range(a, len(order), TILE):
+                columns = order[b : b + TILE]
+                if roots[rows[0]] * roots[columns[0]] < threshold:
+                    break
+                i, j, values = edges_of(self.cross(rows, columns), threshold, a == b)
+                yield rows[i], columns[j], values
+
+    def tiles(self, roots: Array, dtype: Any, n_jobs: int | None) -> Tiles:
+        """Start a search for largest entries, with the square roots of the diagonal."""
+        return SparseTiles(self, roots, dtype, n_jobs)
+
+
+class SparseTiles(LocalTiles):
+    """Tiles of which each is a product of sparse matrices."""
+
+    def _sorted_copy(self) -> AnyArray | None:
+        return None
+
+    def _tiles_of(self, rows: IntArray) -> Callable[[slice], AnyArray]:
+        def tile(part: slice) -> AnyArray:
+            return self.columns.cross(rows, self.order[part]).astype(self.dtype, copy=False)
+
+        return tile

@@ -1,0 +1,110 @@
+"""The record of a solve, and whoever listens to it."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from orthospca.model.clock import Clock
+from orthospca.model.result import Progress
+from orthospca.numerics.rounding import add_up
+
+Callback = Callable[[Progress], "bool | None"]
+
+#: Seconds after which the callback hears that the work goes on, even if nothing has changed.
+HEARTBEAT = 1.0
+
+
+class Journal:
+    """What was known when: the history of a solve, told to a callback entry by entry.
+
+    Parameters
+    ----------
+    clock : Clock
+    callback : callable or None
+        Receives each :class:`~orthospca.result.Progress`; a true answer asks to stop.
+    heartbeat : float
+        Seconds.
+    """
+
+    def __init__(
+        self, clock: Clock, callback: Callback | None = None, heartbeat: float = HEARTBEAT
+    ) -> None:
+        self.history: list[Progress] = []
+        self.stage = 0
+        self._clock = clock
+        self._callback = callback
+        self._heartbeat = heartbeat
+        self._told = time.perf_counter()
+        self._first = 0
+        self._floor = -math.inf
+        self._rounding = 0.0
+        self._thread = threading.get_ident()
+
+    def begin_stage(self, stage: int) -> None:
+        """Start a chapter: what was known of other stages does not bear on it."""
+        self.stage = stage
+        self._first = len(self.history)
+
+    @property
+    def last(self) -> Progress | None:
+        """The last entry on this stage."""
+        return self.history[-1] if len(self.history) > self._first else None
+
+    def record(self, nodes: int, open_nodes: int, lower: float, upper: float) -> Progress:
+        """Record where the search stands."""
+        upper = max(add_up(upper, self._rounding), self._floor)
+        last = self.last
+        if last is not None:
+            # What was proved stays proved: bounds only ever tighten.
+            lower, upper = max(lower, last.lower), min(upper, last.upper)
+        entry = Progress(self.stage, nodes, open_nodes, lower, upper, self._clock.elapsed)
+        if last is not None and (last.lower, last.upper) == (lower, upper):
+            self.history.pop()
+        self.history.append(entry)
+        return entry
+
+    def report(self, nodes: int, open_nodes: int, lower: float, upper: float) -> bool:
+        """Record where the search stands and tell the callback; whether it asks to stop."""
+        return self.tell(self.record(nodes, open_nodes, lower, upper))
+
+    @contextmanager
+    def of_a_part(self, outside: float, rounding: float = 0.0) -> Iterator[None]:
+        """While a part of a stage is solved, what is reported still speaks of the whole.
+
+        Parameters
+        ----------
+        outside : float
+            Proved bound on the rest.
+        rounding : float
+            What the numbers of the part may lack.
+        """
+        before = self._floor, self._rounding
+        self._floor = max(self._floor, outside)
+        self._rounding = add_up(self._rounding, rounding)
+        try:
+            yield
+        finally:
+            self._floor, self._rounding = before
+
+    def tell(self, entry: Progress) -> bool:
+        """Tell the callback; whether it asks to stop."""
+        self._told = time.perf_counter()
+        return self._callback is not None and bool(self._callback(entry))
+
+    def keep_in_touch(self) -> bool:
+        """Tell the callback now and then that the work goes on; whether it asks to stop."""
+        if time.perf_counter() < self._told + self._heartbeat:
+            return False
+        if self._thread != threading.get_ident():
+            return False
+        self._told = time.perf_counter()
+        last = self.last
+        if last is None:
+            return False
+        self.history[-1] = replace(last, elapsed=self._clock.elapsed)
+        return self.tell(self.history[-1])

@@ -1,0 +1,79 @@
+"""How a problem is to be solved: what every way through the package is given in one piece."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from orthospca._errors import InputError
+from orthospca._methods import Method
+from orthospca.model.journal import Callback
+from orthospca.model.limits import Watch
+from orthospca.model.tolerance import Tolerance
+from orthospca.model.tuning import DEFAULT, Tuning
+from orthospca.model.validation import validate_integer, validate_nonnegative
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Tolerances, limits and the method.
+
+    Attributes
+    ----------
+    method : Method
+    tolerance : Tolerance
+    time_limit : float or None
+        Seconds for everything.
+    node_limit : int or None
+        For each stage.
+    n_jobs : int or None
+    tuning : Tuning
+    """
+
+    method: Method = Method.BRANCH_AND_BOUND
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    time_limit: float | None = None
+    node_limit: int | None = None
+    n_jobs: int | None = None
+    tuning: Tuning = DEFAULT
+
+    @classmethod
+    def validate(
+        cls,
+        *,
+        method: Any = Method.BRANCH_AND_BOUND,
+        eps: Any = 0.0,
+        gap: Any = 1e-4,
+        time_limit: Any = None,
+        node_limit: Any = None,
+        n_jobs: Any = None,
+        random_state: Any = None,
+        callback: Any = None,
+        tuning: Tuning | None = None,
+    ) -> Settings:
+        """Check the arguments; a bad one is a ``ValueError`` that names it."""
+        if not isinstance(method, str) or method not in list(Method):
+            names = ", ".join(repr(str(m)) for m in Method)
+            raise InputError(f"method must be one of {names}, got {method!r}")
+        if time_limit is not None:
+            time_limit = validate_nonnegative("time_limit", time_limit)
+        if node_limit is not None:
+            node_limit = validate_integer("node_limit", node_limit, 1)
+        if n_jobs is not None and validate_integer("n_jobs", n_jobs, -(10**6)) == 0:
+            raise InputError("n_jobs must not be 0, got 0")
+        if random_state is not None:
+            validate_integer("random_state", random_state, 0)
+        if callback is not None and not callable(callback):
+            raise InputError(f"callback must be callable, got {callback!r}")
+        return cls(
+            method=Method(method),
+            tolerance=Tolerance(validate_nonnegative("eps", eps), validate_nonnegative("gap", gap)),
+            time_limit=time_limit,
+            node_limit=node_limit,
+            n_jobs=n_jobs,
+            tuning=tuning or DEFAULT,
+        )
+
+    def watch(self, callback: Callback | None = None) -> Watch:
+        """Start the clock of a solve."""
+        return Watch(self.time_limit, self.node_limit, callback)

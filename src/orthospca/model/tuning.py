@@ -1,0 +1,254 @@
+"""Numbers that decide how fast an answer comes, and never whether it is true.
+
+Each was chosen by measuring; each class belongs to the room whose name it bears.  They are passed
+in, so that a test or an experiment can take others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class HeuristicTuning:
+    """How good supports are looked for.
+
+    Attributes
+    ----------
+    starts : int
+        Rows from which supports are grown.
+    polished : int
+        Supports improved by swaps, best first.
+    polish_all_from : int
+        With fewer features than this one will do: a search that finds better ones costs little.
+    largest_elimination : int
+        Backward elimination needs the eigenvectors of the whole matrix; beyond this it costs too
+        much.
+    """
+
+    starts: int = 60
+    polished: int = 3
+    polish_all_from: int = 150
+    largest_elimination: int = 60
+
+
+@dataclass(frozen=True)
+class WalkTuning:
+    """The conditioned search.
+
+    Attributes
+    ----------
+    enumerate_below : int
+        Supports left in a node below which they are tested one by one.
+    penalties : tuple of float
+        The κ tried, as multiples of the level.
+    smallest_step : int
+        Indices below which a step costs the same, whatever their number.
+    step_growth : float
+        How the cost of a step grows with larger numbers of them.
+    free_steps : float
+        Steps are not counted against the budget before so many of them, as a share of it.
+    tile : int
+        Entries of the scaled complement worked on at once; they then fit in the cache.
+    first_rows : int
+        Rows whose costs are worked out first where there are more than fit into a tile.
+    full_share : int
+        With at most so many free indices for each place that is left, all of them together are
+        tried.
+    largest_weighted : int
+        Free indices up to which weighted row sums are tried where norms rule out little.
+    weight_rounds : int
+        Power iterations that the weights are given.
+    """
+
+    enumerate_below: int = 64
+    penalties: tuple[float, ...] = (0.0, 10.0, 1e3, 1e5)
+    smallest_step: int = 100
+    step_growth: float = 1.6
+    free_steps: float = 0.1
+    tile: int = 2**17
+    first_rows: int = 64
+    full_share: int = 4
+    largest_weighted: int = 2000
+    weight_rounds: int = 5
+
+
+@dataclass(frozen=True)
+class DescentTuning:
+    """The first attempt on a stage.
+
+    Attributes
+    ----------
+    levels : tuple of float
+        Levels above the incumbent, relative to it, on the way to the cutoff.
+    first_budget, level_budget, last_budget : float
+        Of the first attempt, of a coarser level, and of the last attempt after all of them.
+    passes : int
+        Times that features are ruled out anew, as long as better components are found.
+    """
+
+    levels: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
+    first_budget: float = 1500
+    level_budget: float = 2000
+    last_budget: float = 20_000
+    passes: int = 3
+
+
+@dataclass(frozen=True)
+class RelaxationTuning:
+    """The strong bound of a node.
+
+    Attributes
+    ----------
+    largest_active : int
+        Nodes with more variables than this keep the rest in a lump.
+    first_active : int
+        Size of the first active set of a node with more variables.
+    growth_rounds, growth : int
+        Rounds of growth of the active set in one node, and variables taken in at once.
+    branch_near : float
+        Branch on the z closest to this.  Measured against 0.5: a quarter fewer nodes on pure noise,
+        a third fewer where one row dominates, half as many more on a correlation matrix with
+        p = 20.
+    max_iterations : int
+        Of the first-order method, in one node.
+    """
+
+    largest_active: int = 130
+    first_active: int = 90
+    growth_rounds: int = 8
+    growth: int = 30
+    branch_near: float = 0.6
+    max_iterations: int = 120
+
+
+@dataclass(frozen=True)
+class TreeTuning:
+    """Branch and bound.
+
+    Attributes
+    ----------
+    round : int
+        Nodes branched in one round.
+    node_budget : float
+        Of the conditioned search of one node.
+    enumerate_below : int
+        Nodes with this few supports are enumerated rather than bounded by eigenvalues.
+    enumerate_below_strong : int
+        The strong bound costs more, and so does a node worth enumerating.
+    enumerate_without_incumbent : int
+        With no incumbent there is nothing to prune by: enumeration is then the better search.
+    many_candidates : int
+        With more candidate rows than this their neighbourhoods are not worth looking at one by one.
+    largest_refinement : int
+        Entries of all neighbourhoods up to which it pays to look at each of them closely.
+    """
+
+    round: int = 8
+    node_budget: float = 150
+    enumerate_below: int = 200
+    enumerate_below_strong: int = 100_000
+    enumerate_without_incumbent: int = 300_000
+    many_candidates: int = 500
+    largest_refinement: int = 100_000_000
+
+
+@dataclass(frozen=True)
+class WideTuning:
+    """Data with many features.
+
+    Attributes
+    ----------
+    formed : int
+        Features up to which the covariance of data is formed in full at once.
+    largest_matrix : int
+        Features of which a matrix is formed; if more are left, the most promising are searched.
+    starts, iterations : int
+        Features with the largest variances from which the first supports are grown, and truncated
+        power iterations from them.
+    few : int
+        Features of which a matrix is formed without a closer look at their rows.
+    columns_at_once : int
+        Columns that are brought into this process together.
+    first_batch : int
+        Rows looked at in the first round of a reduction; each further round takes twice as many.
+    spare_entries : int
+        Entries kept in a row profile beyond those that a support needs.
+    lists_at_once : int
+        Rows whose largest entries are looked at together.
+    few_traced, traced_budget : float
+        Features of which a node of the search by traces is searched as a matrix, and the budget of
+        such a search.
+    trace_budget : int
+        Steps of a search by traces before rows are looked at instead.
+    early_budget : int
+        Steps of a search by traces at a coarser level.
+    trace_patience : int
+        Steps after which a search by traces is given up unless it will end within its budget.
+    """
+
+    formed: int = 4000
+    largest_matrix: int = 4000
+    starts: int = 48
+    iterations: int = 6
+    few: int = 400
+    columns_at_once: int = 512
+    first_batch: int = 1024
+    spare_entries: int = 56
+    lists_at_once: int = 4096
+    few_traced: int = 400
+    traced_budget: float = 200
+    trace_budget: int = 6000
+    early_budget: int = 500
+    trace_patience: int = 64
+
+
+@dataclass(frozen=True)
+class BlockTuning:
+    """Blocks and what they prove of the whole.
+
+    Attributes
+    ----------
+    round : int
+        Blocks solved in one round, at most; the first rounds of a stage are smaller (1, 2, 4),
+        because what they find may spare the others.
+    groups : int
+        Blocks told apart in the bound by groups; the others are one group.
+    candidates : int
+        More candidate rows than these are not looked at one by one.
+    levels : int
+        Levels at which the rows are screened.
+    large : int
+        Eigenvalues, norms and magnitudes of larger submatrices cost more than they are worth.
+    largest_share : float
+        Splitting helps if the largest block has at most this share of the features.
+    largest_comparison : int
+        More features than this are not compared pair by pair for the bound on the original problem.
+    """
+
+    round: int = 8
+    groups: int = 8
+    candidates: int = 64
+    levels: int = 6
+    large: int = 500
+    largest_share: float = 0.8
+    largest_comparison: int = 2000
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """All of them."""
+
+    heuristics: HeuristicTuning = field(default_factory=HeuristicTuning)
+    walk: WalkTuning = field(default_factory=WalkTuning)
+    descent: DescentTuning = field(default_factory=DescentTuning)
+    rung: DescentTuning = field(
+        default_factory=lambda: DescentTuning(first_budget=600, level_budget=200, last_budget=0)
+    )
+    relaxation: RelaxationTuning = field(default_factory=RelaxationTuning)
+    tree: TreeTuning = field(default_factory=TreeTuning)
+    wide: WideTuning = field(default_factory=WideTuning)
+    blocks: BlockTuning = field(default_factory=BlockTuning)
+
+
+DEFAULT = Tuning()

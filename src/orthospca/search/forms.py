@@ -1,0 +1,216 @@
+"""What the ladder has to know of a stage, and a stage that is given by its matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from orthospca._typing import Array, BoolArray, IntArray
+from orthospca.bounds.border import bound_without_level, largest_squares, stays
+from orthospca.bounds.classical import gershgorin_bound
+from orthospca.model.stage import Subproblem
+from orthospca.numerics.rounding import add_up
+from orthospca.supports.best import Candidate
+from orthospca.supports.climb import Climb
+
+#: Rounds of a rule are worth while as long as they drop this share of the features.
+WORTH_WHILE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Sieve:
+    """Features that can matter, and a proved bound on every support that uses another one."""
+
+    kept: IntArray
+    outside: float
+
+
+class Form(Protocol):
+    """A stage with many features, of which few are left when a proved bound has ruled out the rest.
+
+    Attributes
+    ----------
+    n_features : int
+    """
+
+    n_features: int
+
+    @property
+    def rounding(self) -> float:
+        """What the values on restricted stages may lack."""
+        ...
+
+    def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
+        """Find good vectors for every sparsity; at position s the best with at most s nonzeros."""
+        ...
+
+    def follow(
+        self, best: Candidate, size: int, stop: Callable[[], bool]
+    ) -> list[Candidate | None]:
+        """Find vectors for larger sparsities that a better one for a smaller sparsity leads to."""
+        ...
+
+    def first_bound(self) -> float:
+        """Proved bound for sparsity 1."""
+        ...
+
+    def cheap_bound(self, size: int) -> float:
+        """Proved bound for a sparsity that costs next to nothing."""
+        ...
+
+    def sieve(self, size: int, level: float, below: float, stop: Callable[[], bool]) -> Sieve:
+        """Find the features that a support above the level can contain.
+
+        Parameters
+        ----------
+        size : int
+            Size of a support.
+        level : float
+        below : float
+            Proved bound for supports with one index less.
+        stop : callable
+        """
+        ...
+
+    def bound_without_level(self, size: int, below: float) -> float:
+        """Proved bound on supports of a size, given one for supports with one index less."""
+        ...
+
+    def restricted(self, features: IntArray, size: int) -> tuple[Subproblem, IntArray]:
+        """Return the stage on some features, and those that components use; which they are."""
+        ...
+
+    def early_bound(self, best: Candidate, size: int, stop: Callable[[], bool]) -> float:
+        """Proved bound that is coarse and comes soon."""
+        ...
+
+
+class MatrixForm:
+    """A stage that is given by its matrix.
+
+    Parameters
+    ----------
+    problem : Subproblem
+    """
+
+    rounding = 0.0
+
+    def __init__(self, problem: Subproblem) -> None:
+        self.problem = problem
+        self.n_features = problem.n_features
+        self._untouched = np.setdiff1d(np.arange(self.n_features), problem.touched)
+        self._climb = Climb(problem)
+
+    @cached_property
+    def _diagonal(self) -> Array:
+        return self.problem.projected.diagonal() + self.problem.projected_radius
+
+    @cached_property
+    def _sums(self) -> Array:
+        """Sums of the largest squares of each row, of Q or of the adjusted covariance."""
+        problem = self.problem
+        count = max(problem.sparsity - 1, 1)
+        sums = largest_squares(problem.covariance, count)
+        if problem.constrained:
+            adjusted = largest_squares(problem.projected, count, problem.projected_radius)
+            sums = np.minimum(sums, adjusted)
+            # The rule does not speak of features that components use.
+            sums[problem.touched] = math.inf
+        return sums
+
+    def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
+        """Find good vectors for every sparsity."""
+        self._climb = Climb(self.problem)
+        self._climb.run(stop)
+        return self._climb.best
+
+    def follow(
+        self, best: Candidate, size: int, stop: Callable[[], bool]
+    ) -> list[Candidate | None]:
+        """Find vectors for larger sparsities that a better one for a smaller sparsity leads to."""
+        if self._climb.offer(best):
+            self._climb.spread(size, size)
+        return self._climb.best
+
+    def first_bound(self) -> float:
+        """The largest variance of a feature that no component uses: exact."""
+        diagonal = self.problem.covariance.diagonal()
+        return float(diagonal[self._untouched].max(initial=-math.inf))
+
+    def cheap_bound(self, size: int) -> float:
+        """Bound supports by their rows."""
+        return gershgorin_bound(self.problem.covariance, size)
+
+    def sieve(self, size: int, level: float, below: float, stop: Callable[[], bool]) -> Sieve:
+        """Find the features that a support above the level can contain, by the border rule."""
+        kept = np.flatnonzero(stays(level, below, self._diagonal, self._sums[:, size - 2]))
+        kept = sieve_within(self.problem, self._diagonal, kept, size, level, below)
+        return Sieve(kept, level)
+
+    def bound_without_level(self, size: int, below: float) -> float:
+        """The size-th largest root of the border rule."""
+        return bound_without_level(below, self._diagonal, self._sums[:, size - 2], size)
+
+    def restricted(self, features: IntArray, size: int) -> tuple[Subproblem, IntArray]:
+        """Return the stage on some features and those that components use."""
+        kept = np.union1d(features, self.problem.touched)
+        return self.problem.restricted(kept, size), kept
+
+    def early_bound(self, best: Candidate, size: int, stop: Callable[[], bool]) -> float:
+        """None: what the ladder and a search at coarser levels find comes soon enough."""
+        return math.inf
+
+
+def sieve_within(
+    problem: Subproblem,
+    diagonal: Array,
+    kept: IntArray,
+    size: int,
+    level: float,
+    below: float,
+    radius: float = 0.0,
+) -> IntArray:
+    """Apply the border rule to what is left of a matrix, as long as rows get shorter.
+
+    Parameters
+    ----------
+    problem : Subproblem
+    diagonal : array
+        Bounds on the diagonal of the form.
+    kept : integer array
+    size, level, below
+        As of :meth:`Form.sieve`.
+    radius : float
+        How far an entry of the matrix may be from the true one, before components are projected
+        out.
+    """
+    if size < 2 or not level > below:
+        return kept
+    radius += problem.projected_radius
+    touched: BoolArray = np.zeros(problem.n_features, dtype=bool)
+    touched[problem.touched] = True
+    while len(kept) > size:
+        part = problem.projected[np.ix_(kept, kept)]
+        sums = largest_squares(part, size - 1, radius)[:, -1]
+        sums[touched[kept]] = math.inf
+        fewer = kept[stays(level, below, diagonal[kept], sums)]
+        done = len(fewer) > (1 - WORTH_WHILE) * len(kept)
+        kept = fewer
+        if done:
+            break
+    return kept
+
+
+def value_of(candidate: Candidate | None) -> float:
+    """Value of a candidate; ``-inf`` if there is none."""
+    return -math.inf if candidate is None else candidate.value
+
+
+def with_rounding(upper: float, form: Form) -> float:
+    """A bound on a restricted stage as one on the whole form."""
+    return add_up(upper, form.rounding)

@@ -1,0 +1,195 @@
+"""What is known of a stage while it is being solved: incumbent, bounds, what is closed and open."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from orthospca.model.limits import Watch
+from orthospca.model.nodes import Closed, Node, Reason
+from orthospca.model.result import Status
+from orthospca.model.tolerance import Tolerance
+from orthospca.search.outcome import Outcome
+from orthospca.supports.best import Candidate
+
+#: Multipliers and trees of closed nodes are kept up to this many bytes; the reasons always are.
+LARGEST_RECORD = 2**29
+#: What a step of a tree takes, besides the indices it removed.
+STEP_BYTES = 400
+
+
+class Record:
+    """The closed nodes of a stage and why each was closed."""
+
+    def __init__(self) -> None:
+        self.closed: list[Closed] = []
+        self.upper = -math.inf
+        self._bytes = 0
+
+    def enter(self, closed: Closed) -> None:
+        """Enter a closed node: its bound counts, and why it was closed is kept."""
+        self.upper = max(self.upper, closed.upper)
+        size = _bytes_of(closed.proof)
+        self._bytes += size
+        if size and self._bytes > LARGEST_RECORD:
+            closed = replace(closed, proof=None)
+        self.closed.append(closed)
+
+
+class OpenNodes:
+    """Nodes that are waiting, the one with the largest bound first, and those being worked on.
+
+    An interrupt may come between any two lines: every node that is not closed is in one of the two
+    places, or in both, at all times.
+    """
+
+    def __init__(self, working: Sequence[Node]) -> None:
+        self.working = list(working)
+        self._waiting: list[tuple[float, int, Node]] = []
+        self._order = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def upper(self) -> float:
+        """Proved bound on everything that is open."""
+        pending = max((node.upper for node in self.working), default=-math.inf)
+        return max(pending, -self._waiting[0][0] if self._waiting else -math.inf)
+
+    def push(self, node: Node) -> None:
+        """Let a node wait."""
+        heapq.heappush(self._waiting, (-node.upper, next(self._order), node))
+
+    def take(self, count: int) -> None:
+        """Move the most promising nodes among those being worked on, until there are so many."""
+        while self._waiting and len(self.working) < count:
+            self.working.append(self._waiting[0][2])
+            heapq.heappop(self._waiting)
+
+    def all_waiting(self) -> list[Node]:
+        """Return the waiting nodes, in no order."""
+        return [node for _, _, node in self._waiting]
+
+    def drop_waiting(self) -> None:
+        """Forget the waiting nodes; they have been closed."""
+        self._waiting = []
+
+
+class Featured(Protocol):
+    """Something with features."""
+
+    @property
+    def n_features(self) -> int:
+        """How many."""
+        ...
+
+
+P = TypeVar("P", bound=Featured)
+
+
+class Knowledge(Generic[P]):
+    """What is known of a stage, and how it is told.
+
+    Parameters
+    ----------
+    problem : Subproblem, or another stage with features
+    tolerance : Tolerance
+    watch : Watch
+    best : Candidate, optional
+        The incumbent.
+    upper : float
+        A bound on the whole stage known beforehand.
+
+    Attributes
+    ----------
+    best : Candidate or None
+    nodes : int
+        Nodes evaluated.
+    record : Record
+    open : OpenNodes
+        Until a search begins, everything.
+    """
+
+    def __init__(
+        self,
+        problem: P,
+        tolerance: Tolerance,
+        watch: Watch,
+        best: Candidate | None = None,
+        upper: float = math.inf,
+    ) -> None:
+        self.problem = problem
+        self.tolerance = tolerance
+        self.watch = watch
+        self.best = best
+        self.nodes = 0
+        self.record = Record()
+        self.open = OpenNodes([Node(np.arange(0), np.arange(problem.n_features))])
+        self._known_upper = upper
+
+    @property
+    def lower(self) -> float:
+        """Value of the incumbent."""
+        return -math.inf if self.best is None else self.best.value
+
+    @property
+    def cutoff(self) -> float:
+        """Nodes with a bound up to this one need not be explored."""
+        return self.tolerance.cutoff(self.lower)
+
+    @property
+    def upper(self) -> float:
+        """Proved bound on the stage: the largest of what is closed, open and in hand."""
+        found = max(self.record.upper, self.open.upper, self.lower)
+        return max(min(self._known_upper, found), self.lower)
+
+    def improve(self, candidate: Candidate | None) -> None:
+        """Take a candidate if it is better than the incumbent."""
+        if candidate is not None and candidate.value > self.lower:
+            self.best = candidate
+
+    def tighten(self, upper: float) -> None:
+        """Take note of a bound on the whole stage."""
+        self._known_upper = min(self._known_upper, upper)
+
+    def settle(self, upper: float, reason: Reason) -> None:
+        """Close the whole stage: nothing in it exceeds the bound."""
+        everything = np.arange(self.problem.n_features)
+        self.record.enter(Closed(everything[:0], everything, upper, reason))
+        self.open.working = []
+
+    def tell(self, open_nodes: int | None = None) -> None:
+        """Report where the stage stands."""
+        count = len(self.open) if open_nodes is None else open_nodes
+        self.watch.report(self.nodes, count, self.lower, self.upper)
+
+    def interrupted(self) -> Outcome:
+        """End as it stands."""
+        self.watch.interrupted = True
+        return self.outcome(Status.INTERRUPTED)
+
+    def outcome(self, verdict: Status | None = None) -> Outcome:
+        """End for a reason, or because nothing is open any more."""
+        upper = self.upper
+        if self.best is not None and self.tolerance.met(self.lower, upper):
+            verdict = Status.OPTIMAL
+        elif verdict is None:
+            # All nodes are closed: what is left of the gap is rounding.
+            nothing = self.best is None and upper == -math.inf
+            verdict = Status.EXHAUSTED if nothing else Status.PRECISION
+        return Outcome(self.best, upper, verdict, self.nodes, tuple(self.record.closed))
+
+
+def _bytes_of(proof: object) -> int:
+    """Memory taken by multipliers or by a tree; the rest is small."""
+    if isinstance(proof, tuple):
+        return sum(STEP_BYTES + step.removed.nbytes for step in proof)
+    matrix = getattr(proof, "matrix", None)
+    return 0 if matrix is None else int(matrix.nbytes)

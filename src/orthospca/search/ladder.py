@@ -1,0 +1,169 @@
+"""The ladder: certify sparsity 1, 2, …, p in turn, and let each rung empty the next.
+
+What is proved for s - 1 features rules out, by the border rule, most features of a support with s
+of them.  On what is left the usual search is short, and what it proves serves the next rung.  A
+rung that resists leaves a weaker bound, and everything after it stays valid.
+
+See ``docs/theory/ladder.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from orthospca._typing import IntArray
+from orthospca.model.limits import Watch
+from orthospca.model.settings import Settings
+from orthospca.model.stage import Subproblem
+from orthospca.model.tolerance import AIM, Tolerance
+from orthospca.search.forms import Form, value_of, with_rounding
+from orthospca.search.knowledge import Knowledge
+from orthospca.search.outcome import Rung
+from orthospca.supports.best import Candidate
+
+#: Of the gain that the next rung promises, a rung may leave this share open …
+SHARE_OF_GAIN = 0.05
+#: … but it need not be proved closer than this share of the tolerance asked for.
+SMALLEST_SHARE = 0.2
+
+#: Closes what is left of a rung, or does what it can in little time.
+Closer = Callable[[Knowledge[Subproblem], Settings], None]
+
+
+class Ladder:
+    """The rungs of one stage.
+
+    Parameters
+    ----------
+    form : Form
+    size : int
+        The sparsity of the stage: the last rung.
+    tolerance : Tolerance
+    settings : Settings
+    watch : Watch
+    close : callable
+    caps : sequence of float
+        Bounds for sparsities 1, 2, … that are known already.
+    """
+
+    def __init__(
+        self,
+        form: Form,
+        size: int,
+        tolerance: Tolerance,
+        settings: Settings,
+        watch: Watch,
+        close: Closer,
+        caps: Sequence[float] = (),
+    ) -> None:
+        self.form = form
+        self.size = size
+        self.tolerance = tolerance
+        self.settings = settings
+        self.watch = watch
+        self.rungs: list[Rung] = []
+        self.best: list[Candidate | None] = [None] * (size + 1)
+        self._close = close
+        self._caps = [*caps, *[math.inf] * (size - len(caps))]
+
+    def find(self) -> None:
+        """Look for good vectors of every sparsity."""
+        for size, candidate in enumerate(self.form.find(self.watch.out_of_time)):
+            self.offer(candidate, size)
+
+    def offer(self, candidate: Candidate | None, size: int = 1) -> None:
+        """Take a feasible vector for a sparsity and all larger ones."""
+        if candidate is None:
+            return
+        for s in range(size, self.size + 1):
+            if value_of(self.best[s]) >= candidate.value:
+                break
+            self.best[s] = candidate
+
+    def _follow(self, best: Candidate, size: int) -> None:
+        """Let a better vector improve those of larger sparsities."""
+        self.offer(best, size)
+        found = self.form.follow(best, size, self.watch.out_of_time)
+        for s, candidate in enumerate(found):
+            self.offer(candidate, s)
+
+    @property
+    def below(self) -> float:
+        """Proved bound of the last rung; ``inf`` if the ladder was not climbed."""
+        return self.rungs[-1].upper if self.rungs else math.inf
+
+    def climb(self) -> None:
+        """Prove the rungs below the last one, as far as each is worth it."""
+        self.rungs = [Rung(1, self.best[1], min(self.form.first_bound(), self._caps[0]))]
+        for size in range(2, self.size):
+            self.rungs.append(self._rung(size))
+
+    def _rung(self, size: int) -> Rung:
+        """Prove one rung."""
+        form, best, cap = self.form, self.best[size], self._cap(size)
+        if best is None or self.watch.out_of_time():
+            return Rung(size, best, cap)
+        slack = self._slack(size)
+        level = best.value + slack
+        # Where the bound of the last rung is not below the level it rules nothing out, and a search
+        # from scratch is left to the last rung.
+        if cap <= level or (size > 2 and self.below >= level):
+            return Rung(size, best, cap)
+        problem, kept, outside = self.part(size, level, best)
+        if problem is None:
+            return Rung(size, best, min(outside, cap))
+        known = self.knowledge(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
+        self._close(known, self.settings)
+        if known.best is not None and known.lower > best.value:
+            best = known.best.embedded(kept, form.n_features)
+            self._follow(best, size)
+        upper = max(with_rounding(known.upper, form), outside, self.below)
+        return Rung(size, best, min(upper, cap), len(kept))
+
+    def _cap(self, size: int) -> float:
+        """What is known of a rung before anything is done for it."""
+        known = min(self._caps[size - 1], self.form.bound_without_level(size, self.below))
+        return known if math.isfinite(known) else self.form.cheap_bound(size)
+
+    def _slack(self, size: int) -> float:
+        """How far above its best vector a rung is to be proved."""
+        value, following = value_of(self.best[size]), value_of(self.best[size + 1])
+        allowed = AIM * self.tolerance.allowed(value)
+        gain = SHARE_OF_GAIN * (following - value)
+        slack = min(allowed, max(gain, SMALLEST_SHARE * allowed))
+        return max(slack, self.tolerance.resolution + 2 * self.form.rounding)
+
+    def part(
+        self, size: int, level: float, best: Candidate
+    ) -> tuple[Subproblem | None, IntArray, float]:
+        """Return the stage on the features that can reach a level, and those of a candidate.
+
+        Returns
+        -------
+        problem : Subproblem or None
+            None if there are so few that all supports are smaller, and so below the level.
+        features : integer array
+        outside : float
+            Proved bound on what uses another feature.
+        """
+        sieve = self.form.sieve(size, level, self.below, self.watch.out_of_time)
+        if len(sieve.kept) < size and self.below < level:
+            return None, sieve.kept, max(sieve.outside, level)
+        kept = np.union1d(sieve.kept, np.flatnonzero(best.vector))
+        return *self.form.restricted(kept, size), max(sieve.outside, level)
+
+    def knowledge(
+        self,
+        problem: Subproblem,
+        kept: IntArray,
+        best: Candidate,
+        tolerance: Tolerance,
+        cap: float,
+    ) -> Knowledge[Subproblem]:
+        """What is known of a rung on the features that are left."""
+        tolerance = tolerance.at_resolution(problem.resolution)
+        local = Candidate(best.value, best.vector[kept])
+        return Knowledge(problem, tolerance, self.watch, local, cap)

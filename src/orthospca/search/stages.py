@@ -1,0 +1,84 @@
+"""The stages of a problem that is given by its matrix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from orthospca._methods import Method
+from orthospca._typing import Array
+from orthospca.model.limits import Watch
+from orthospca.model.settings import Settings
+from orthospca.model.stage import Subproblem
+from orthospca.search.methods import solve_stage
+from orthospca.search.outcome import Outcome, Request
+from orthospca.supports.best import Candidate
+
+
+class MatrixStages:
+    """Each stage on the matrix itself.
+
+    Parameters
+    ----------
+    covariance : array of shape (n, n)
+    settings : Settings
+    watch : Watch
+    note : str
+        Why it is not split into blocks, if that was a choice.
+    """
+
+    nested = True
+
+    def __init__(self, covariance: Array, settings: Settings, watch: Watch, note: str = "") -> None:
+        self.n_features = len(covariance)
+        self.note = note
+        self._covariance = covariance
+        self._settings = settings
+        self._watch = watch
+
+    def solve(self, request: Request) -> Outcome:
+        """Solve the stage that comes next."""
+        problem = Subproblem(self._covariance, request.sparsity, request.previous)
+        return solve_stage(
+            problem, self._settings, self._watch, request.best_hint, request.cap, request.caps
+        )
+
+
+class DeflatedStages:
+    """Berk and Bertsimas: each component is the first one of the adjusted covariance.
+
+    The components are not orthogonal, and a bound speaks of the adjusted covariance only.
+    """
+
+    nested = False
+    note = ""
+
+    def __init__(self, covariance: Array, settings: Settings, watch: Watch) -> None:
+        self.n_features = len(covariance)
+        self._covariance = covariance
+        self._adjusted = covariance
+        self._settings = replace(settings, method=Method.BRANCH_AND_BOUND)
+        self._watch = watch
+
+    def solve(self, request: Request) -> Outcome:
+        """Solve the stage that comes next."""
+        if request.previous.shape[1]:
+            self._adjusted = deflate(self._adjusted, request.previous[:, -1])
+        nothing_before = np.zeros((self.n_features, 0))
+        problem = Subproblem(self._adjusted, request.sparsity, nothing_before)
+        outcome = solve_stage(problem, self._settings, self._watch)
+        if outcome.best is None:
+            return outcome
+        x = outcome.best.vector
+        variance = float(x @ self._covariance @ x)
+        return replace(
+            outcome, best=Candidate(variance, x), deflated_value=outcome.best.value, closed=()
+        )
+
+
+def deflate(matrix: Array, x: Array) -> Array:
+    """Return ``(I - xxᵀ) matrix (I - xxᵀ)``."""
+    image = matrix @ x
+    deflated = matrix - np.outer(x, image) - np.outer(image, x) + float(x @ image) * np.outer(x, x)
+    return 0.5 * (deflated + deflated.T)

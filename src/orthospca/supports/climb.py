@@ -1,0 +1,283 @@
+"""Good supports of every size at once: greedy growth, truncated power, swaps, up and down again.
+
+The supports of neighbouring sizes help each other: one index more, or one index less, is nearly
+always a good start.  Several starts are grown together, so that a step on all of them is one matrix
+product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from orthospca._typing import Array, IntArray
+from orthospca.model.stage import Subproblem
+from orthospca.supports.best import Candidate, best_on_support, values_on_supports
+from orthospca.supports.heuristics import entering_value
+
+#: Rows from which supports are grown, at most.
+MOST_STARTS = 24
+#: Truncated power iterations after an index has been taken in.
+ITERATIONS = 3
+#: Indices that a swap tries to remove: those with the smallest loadings.
+LEAVING = 3
+#: Supports of each size that are solved exactly.
+SOLVED = 2
+#: Indices that are tried exactly where components have to be fitted.
+TRIED = 6
+
+
+class Climb:
+    """Candidates for sparsities 1, …, p of one stage.
+
+    Parameters
+    ----------
+    problem : Subproblem
+        With the largest of the sparsities.
+    starts : int, optional
+        Rows from which supports are grown; more of them where there are more features.
+
+    Attributes
+    ----------
+    best : list of Candidate or None
+        At position s the best vector found with at most s nonzeros; it never gets worse with s.
+    """
+
+    def __init__(self, problem: Subproblem, starts: int | None = None) -> None:
+        self.problem = problem
+        self.matrix = problem.projected
+        self.size = min(problem.sparsity, problem.n_features)
+        self.best: list[Candidate | None] = [None] * (self.size + 1)
+        self._starts = starts or min(MOST_STARTS, 4 + problem.n_features // 8)
+        self._seen: set[bytes] = set()
+        self._diagonal = self.matrix.diagonal()
+        self._stop: Callable[[], bool] = lambda: False
+
+    def run(self, stop: Callable[[], bool] | None = None) -> None:
+        """Grow, then hand what was found down and up."""
+        self._stop = stop or self._stop
+        alone = self._diagonal.copy()
+        alone[self.problem.touched] = -np.inf
+        if alone.max() > -np.inf:
+            self._try(np.array([np.argmax(alone)]))
+        if self.problem.constrained:
+            self._grow_exactly()
+        else:
+            self._grow()
+        self.spread(self.size, 1)
+
+    def spread(self, first: int, last: int) -> None:
+        """Let neighbouring sizes improve each other, down from the first to the last and up again.
+
+        The way up goes on to the largest size.
+        """
+        for size in range(first - 1, last - 1, -1):
+            if not self._stop():
+                self._from_larger(size)
+        for size in range(max(last, 1) + 1, self.size + 1):
+            if not self._stop():
+                self._from_smaller(size)
+
+    def offer(self, candidate: Candidate) -> bool:
+        """Take a feasible vector for its own size and for all larger ones; whether it helps."""
+        first = int(np.count_nonzero(candidate.vector))
+        helped = False
+        for size in range(max(first, 1), self.size + 1):
+            known = self.best[size]
+            if known is not None and known.value >= candidate.value:
+                break
+            self.best[size] = candidate
+            helped = True
+        return helped
+
+    def _try(self, support: IntArray) -> Candidate | None:
+        """Solve a support exactly, once."""
+        support = np.sort(support)
+        key = support.tobytes()
+        if key in self._seen:
+            return None
+        self._seen.add(key)
+        found = best_on_support(self.problem, support)
+        if found is not None:
+            self.offer(found)
+        return found
+
+    def _starting_rows(self) -> IntArray:
+        """Rows that promise much: with all their strongest entries, with one, or with none."""
+        count, diagonal = self._starts, self._diagonal
+        pairs = np.array(entering_value(diagonal[:, None], self.matrix, diagonal))
+        np.fill_diagonal(pairs, -np.inf)
+        scores = (
+            diagonal + self.problem.row_strengths,
+            pairs.max(axis=1, initial=-np.inf),
+            diagonal,
+        )
+        sizes = (count, count // 3, count // 3)
+        picked = [
+            np.argsort(-score, kind="stable")[:size]
+            for score, size in zip(scores, sizes, strict=True)
+        ]
+        return np.unique(np.concatenate(picked))
+
+    def _grow_exactly(self) -> None:
+        """Grow supports by their leading vectors, with what components use held down."""
+        matrix = self.problem.penalised
+        diagonal = matrix.diagonal()
+        supports = self._starting_rows()[:, None]
+        for size in range(2, self.size + 1):
+            if self._stop():
+                return
+            values, images = _leading_images(matrix, supports)
+            gains = np.asarray(entering_value(values[:, None], images, diagonal))
+            gains[np.arange(len(supports))[:, None], supports] = -np.inf
+            supports = np.hstack([supports, gains.argmax(axis=1)[:, None]])
+            values, images = _leading_images(matrix, supports)
+            moved = np.argpartition(-np.abs(images), size - 1, axis=1)[:, :size]
+            better = _leading_images(matrix, moved)[0] > values
+            supports = np.where(better[:, None], moved, supports)
+            supports = np.unique(np.sort(supports, axis=1), axis=0)
+            values = _leading_images(matrix, supports)[0]
+            order = np.argsort(-values, kind="stable")
+            for k in order[:SOLVED]:
+                self._try(supports[k])
+            supports = supports[order[: self._starts]]
+
+    def _grow(self) -> None:
+        """Grow supports by truncated power iterations, all of them in one product."""
+        matrix, n = self.matrix, len(self.matrix)
+        shift = _shift_of(matrix)
+        rows = self._starting_rows()
+        vectors = np.zeros((len(rows), n))
+        vectors[np.arange(len(rows)), rows] = 1.0
+        for size in range(2, self.size + 1):
+            if self._stop():
+                return
+            images = vectors @ matrix
+            values = np.einsum("ij,ij->i", vectors, images)
+            gains = entering_value(values[:, None], images, self._diagonal)
+            gains[vectors != 0] = -np.inf
+            entering = gains.argmax(axis=1)
+            at = np.arange(len(vectors))
+            # The direction in which the pair of the vector and the new index is largest.
+            slope = images[at, entering]
+            top = gains[at, entering]
+            first, second = slope, top - values
+            flat = (first == 0) & (second == 0)
+            first, second = np.where(flat, 1.0, first), np.where(flat, 1e-3, second)
+            norm = np.hypot(first, second)
+            vectors *= (first / norm)[:, None]
+            vectors[at, entering] = second / norm
+            for _ in range(ITERATIONS):
+                images = vectors @ matrix + shift * vectors
+                kept = np.argpartition(-np.abs(images), size - 1, axis=1)[:, :size]
+                moved = np.zeros_like(vectors)
+                moved[at[:, None], kept] = images[at[:, None], kept]
+                moved /= np.maximum(np.linalg.norm(moved, axis=1), 1e-300)[:, None]
+                same = ((moved != 0) == (vectors != 0)).all()
+                vectors = moved
+                if same:
+                    break
+            vectors = _distinct(vectors)
+            values = np.einsum("ij,ij->i", vectors @ matrix, vectors)
+            for k in np.argsort(-values, kind="stable")[:SOLVED]:
+                self._try(np.flatnonzero(vectors[k]))
+
+    def _from_larger(self, size: int) -> None:
+        larger = self.best[size + 1]
+        if larger is not None and np.count_nonzero(larger.vector) > size:
+            order = np.argsort(-np.abs(larger.vector), kind="stable")
+            self.improve(order[:size])
+
+    def _from_smaller(self, size: int) -> None:
+        smaller = self.best[size - 1]
+        if smaller is None:
+            return
+        support = np.flatnonzero(smaller.vector)
+        entering = self._entering(support, smaller.value, smaller.vector[support])
+        if len(entering):
+            self.improve(np.append(support, entering))
+
+    def _entering(self, support: IntArray, value: float, loading: Array) -> IntArray:
+        """The index that brings most to a vector on a support; none, if all are in."""
+        if len(support) >= len(self.matrix):
+            return support[:0]
+        gains = self._gains(self.matrix, support, value, loading)
+        if not self.problem.constrained:
+            return np.array([np.argmax(gains)])
+        # What an index brings depends on how it fits the components: a few are tried, those that
+        # promise most if that is ignored and those that promise most if it is feared.
+        feared = self._gains(self.problem.penalised, support, value, loading)
+        picked = np.unique(np.concatenate([_top(gains, TRIED), _top(feared, TRIED)]))
+        supports = np.hstack([np.tile(support, (len(picked), 1)), picked[:, None]])
+        values = values_on_supports(self.problem, np.sort(supports, axis=1))
+        return picked[[int(np.argmax(values))]]
+
+    def _gains(self, matrix: Array, support: IntArray, value: float, loading: Array) -> Array:
+        """What each index brings to a support."""
+        image = loading @ matrix[support]
+        gains = np.asarray(entering_value(np.array(value), image, matrix.diagonal()))
+        gains[support] = -np.inf
+        return gains
+
+    def improve(self, support: IntArray, rounds: int = 20) -> None:
+        """Solve a support and go on with swaps of its smallest loadings as long as they help."""
+        found = self._try(support)
+        for _ in range(rounds):
+            if found is None:
+                return
+            found = self._swap(found)
+
+    def _swap(self, candidate: Candidate) -> Candidate | None:
+        """Exchange one of the smallest loadings, if that is better."""
+        support = np.flatnonzero(candidate.vector)
+        if len(support) < 2 or len(support) >= len(self.matrix):
+            return None
+        weights = np.abs(candidate.vector[support])
+        for leaving in np.argsort(weights, kind="stable")[:LEAVING]:
+            rest = np.delete(support, leaving)
+            left = best_on_support(self.problem, rest) if self.problem.constrained else None
+            if left is not None:
+                value, loading = left.value, left.vector[rest]
+            else:
+                values, vectors = np.linalg.eigh(self.matrix[np.ix_(rest, rest)])
+                value, loading = float(values[-1]), vectors[:, -1]
+            found = self._try(np.append(rest, self._entering(rest, value, loading)))
+            if found is not None and found.value > candidate.value * (1 + 1e-12):
+                return found
+        return None
+
+
+def _top(scores: Array, count: int) -> IntArray:
+    """The places of the largest scores that are finite."""
+    order = np.argsort(-scores, kind="stable")[:count]
+    return order[np.isfinite(scores[order])]
+
+
+def _leading_images(matrix: Array, supports: IntArray) -> tuple[Array, Array]:
+    """Largest eigenvalues on supports, and the products of the matrix with their vectors."""
+    values, vectors = np.linalg.eigh(matrix[supports[:, :, None], supports[:, None, :]])
+    return values[:, -1], np.einsum("bp,bpn->bn", vectors[:, :, -1], matrix[supports])
+
+
+def _shift_of(matrix: Array) -> float:
+    """What makes a matrix positive semidefinite, nearly enough for a power iteration."""
+    n = len(matrix)
+    scale = float(np.abs(matrix.diagonal()).max())
+    lifted = matrix.copy()
+    lifted[np.diag_indices(n)] += 1e-9 * scale + 1e-300
+    try:
+        np.linalg.cholesky(lifted)
+    except np.linalg.LinAlgError:
+        return max(-float(np.linalg.eigvalsh(matrix)[0]), 0.0)
+    return 0.0
+
+
+def _distinct(vectors: Array) -> Array:
+    """Drop vectors whose supports have become equal."""
+    if len(vectors) == 1:
+        return vectors
+    first: dict[bytes, int] = {}
+    for k, row in enumerate(vectors != 0):
+        first.setdefault(row.tobytes(), k)
+    return vectors[list(first.values())]

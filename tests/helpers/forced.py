@@ -1,0 +1,124 @@
+"""Ways to force small problems through code that is meant for large ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers.exact import supports_of
+from orthospca.model import settings
+from orthospca.model.stage import Subproblem
+from orthospca.supports.best import Candidate, best_on_support, values_on_supports
+from orthospca.supports.climb import Climb
+
+
+def _tune(monkeypatch: pytest.MonkeyPatch, **rooms: dict[str, Any]) -> None:
+    """Have every solve take other numbers, for some rooms."""
+    tuning = settings.DEFAULT
+    changed = {room: replace(getattr(tuning, room), **how) for room, how in rooms.items()}
+    tuning = replace(tuning, **changed)
+    monkeypatch.setattr(settings, "DEFAULT", tuning)
+    monkeypatch.setattr("orthospca.estimator.OrthogonalSparsePCA._tuning", tuning)
+
+
+def forced_wide(
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    few: int = 400,
+    largest_matrix: int = 4000,
+    traces: bool = True,
+) -> None:
+    """Have data solved as those are whose covariance is too large to be formed.
+
+    Parameters
+    ----------
+    monkeypatch : MonkeyPatch
+    few : int
+        With up to so many features left, rows are not looked at.
+    largest_matrix : int
+        Features that are searched; the others keep their bounds.
+    traces : bool
+        Whether a search by traces is tried first.
+    """
+    wide: dict[str, Any] = {"formed": 0, "few": few, "largest_matrix": largest_matrix}
+    wide |= {"few_traced": 3, "traced_budget": 5}
+    if few == 0:
+        wide |= {"starts": 2, "iterations": 1, "first_batch": 2, "spare_entries": 1}
+    if not traces:
+        wide |= {"trace_budget": 0, "early_budget": 0}
+    _tune(monkeypatch, wide=wide)
+
+
+def forced_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the chunks of a Dask array taken as they are, and tiles of a few features."""
+    monkeypatch.setattr("orthospca.data.chunks.NARROWEST", 1)
+    monkeypatch.setattr("orthospca.data.chunks.SMALLEST_BLOCK", 1)
+    monkeypatch.setattr("orthospca.data.cluster.TILE_COLUMNS", 3)
+    monkeypatch.setattr("orthospca.data.cluster.TILE", 2)
+    monkeypatch.setattr("orthospca.data.cluster.GROUP", 3)
+
+
+def forced_branching(
+    monkeypatch: pytest.MonkeyPatch, *, conditioning: bool = True, active: int | None = None
+) -> None:
+    """Have nodes bounded that are so small that they would be enumerated.
+
+    Parameters
+    ----------
+    monkeypatch : MonkeyPatch
+    conditioning : bool
+        Whether nodes are searched by conditioning; the relaxation has to do all of it if not.
+    active : int, optional
+        Features that take part in the relaxation at first; the others are priced out.
+    """
+    rooms: dict[str, dict[str, Any]] = {"walk": {"enumerate_below": 1}}
+    rooms["tree"] = {
+        "enumerate_below": 1,
+        "enumerate_below_strong": 1,
+        "enumerate_without_incumbent": 1,
+    }
+    if not conditioning:
+        budgets = {"first_budget": -1, "level_budget": -1, "last_budget": -1}
+        rooms |= {"descent": budgets, "rung": budgets}
+        rooms["tree"]["node_budget"] = -1
+    if active is not None:
+        rooms["relaxation"] = {"first_active": active, "largest_active": active + 1}
+    _tune(monkeypatch, **rooms)
+
+
+def forced_weakness(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    """Have the heuristics find any feasible vector, mostly a bad one.
+
+    A good one hides what is wrong with a bound: no bound that counts it is below the optimum.
+    """
+
+    def find(problem: Subproblem, *arguments: object, **options: object) -> Candidate | None:
+        supports = supports_of(problem.n_features, problem.sparsity)
+        values = values_on_supports(problem, supports)
+        feasible = np.flatnonzero(values > -np.inf)
+        if len(feasible) == 0:
+            return None
+        order = feasible[np.argsort(values[feasible], kind="stable")]
+        return best_on_support(problem, supports[order[int(rng.random() ** 2 * len(order))]])
+
+    class WeakClimb(Climb):
+        """Any feasible vector for each size."""
+
+        def run(self, stop: Callable[[], bool] | None = None) -> None:
+            for size in range(1, self.size + 1):
+                found = find(replace(self.problem, sparsity=size))
+                if found is not None:
+                    self.offer(found)
+
+        def spread(self, first: int, last: int) -> None:
+            """Leave them as they are."""
+
+    monkeypatch.setattr("orthospca.search.methods.find_incumbent", find)
+    for place in ("search.forms", "wide.form"):
+        monkeypatch.setattr(f"orthospca.{place}.Climb", WeakClimb)
+    walk = "orthospca.bounds.conditioning.walk"
+    monkeypatch.setattr(f"{walk}.polish", lambda problem, candidate: candidate)
