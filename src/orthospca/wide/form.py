@@ -239,6 +239,9 @@ class DataForm:
                 return Sieve(np.arange(0), closed)
             left = self._sieve_by_rows(left, size, level, below, stop)
         kept = np.flatnonzero(left)
+        if len(kept) > self.tuning.few and stop():
+            # There is no time left for a matrix of so many, and so nothing is known of them.
+            return Sieve(self.touched, math.inf)
         if len(kept) > self.tuning.largest_matrix:
             return self._most_promising(kept, size)
         if len(kept) <= size:
