@@ -70,7 +70,7 @@ class WalkTuning:
     first_rows: int = 64
     full_share: int = 4
     largest_weighted: int = 2000
-    weight_rounds: int = 5
+    weight_rounds: int = 3
 
 
 @dataclass(frozen=True)
