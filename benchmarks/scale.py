@@ -12,11 +12,10 @@ from orthospca import DataCovariance, Result, solve
 from orthospca.data.profiles import TILE_ROWS
 from orthospca.data.tiles import TILE_COLUMNS
 from orthospca.datasets import make_planted_samples
-from orthospca.facade import single_threaded_blas
-from orthospca.model.limits import Watch
-from orthospca.model.tolerance import Tolerance
-from orthospca.wide.stage import LargeProblem
-from orthospca.wide_solve import WideSolve
+from orthospca.facade import solve_as_set
+from orthospca.model.settings import Settings as SolverSettings
+from orthospca.numerics.threads import single_threaded_blas
+from orthospca.wide.stage import WideProblem
 
 #: Columns of the table `scale`; "products" are the bare matrix products of the tiles that were
 #: computed, "all products" those of the whole covariance, timed in the same run.
@@ -56,20 +55,11 @@ def _case(n: int, noise: float) -> Case:
         solve(DataCovariance(planted.data[:, :200]), SPARSITY, gap=GAP)
         with single_threaded_blas():
             covariance = DataCovariance(planted.data)
-            problem = LargeProblem(covariance, SPARSITY, GAP, None)
+            asked = SolverSettings.validate(gap=GAP)
+            problem = WideProblem(covariance, SPARSITY, asked)
 
             def call() -> Result:
-                tolerance = Tolerance(0.0, GAP)
-                return WideSolve.of(
-                    covariance,
-                    SPARSITY,
-                    COMPONENTS,
-                    "branch-and-bound",
-                    tolerance,
-                    Watch(),
-                    None,
-                    problem,
-                ).run()
+                return solve_as_set(covariance, SPARSITY, COMPONENTS, asked, learnt=problem)
 
             result, seconds = timed(call)
             product = _product_seconds(covariance, problem)
@@ -93,10 +83,10 @@ def _case(n: int, noise: float) -> Case:
     return Case(f"n = {n}, noise up to {noise}", run)
 
 
-def _product_seconds(covariance: DataCovariance, problem: LargeProblem) -> float:
+def _product_seconds(covariance: DataCovariance, problem: WideProblem) -> float:
     """Time of one tile's product in the precision that was used."""
     n = covariance.n_features
     kind = problem.profiles.dtype
-    left = np.ascontiguousarray(covariance.columns(np.arange(min(TILE_ROWS, n))).T, dtype=kind)
-    right = np.ascontiguousarray(covariance.columns(np.arange(min(TILE_COLUMNS, n))), dtype=kind)
+    left = np.ascontiguousarray(covariance.factor(np.arange(min(TILE_ROWS, n))).T, dtype=kind)
+    right = np.ascontiguousarray(covariance.factor(np.arange(min(TILE_COLUMNS, n))), dtype=kind)
     return min(timed(lambda: left @ right)[1] for _ in range(7))

@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.decomposition import DECOMPOSITION_COLUMNS, decomposition_cases
 from benchmarks.instances import known_values, load
+from benchmarks.ladder import LADDER_COLUMNS, WIDE_COLUMNS, ladder_cases, wide_cases
 from benchmarks.measure import COLUMNS, Case, Row, Settings, measure
 from benchmarks.scale import SCALE_COLUMNS, scale_cases
 from benchmarks.timing import Units, timed
@@ -188,6 +189,8 @@ def _plain_loop(matrix: np.ndarray, p: int) -> float:
 TABLES: tuple[Table, ...] = (
     Table("strong", "First components, and the bounds of the literature", COLUMNS, strong_cases),
     Table("stages", "Several components", COLUMNS, stages_cases),
+    Table("ladder", "All sparsities of a first component to 1e-4", LADDER_COLUMNS, ladder_cases),
+    Table("wide", "Gene expression as it is downloaded", WIDE_COLUMNS, wide_cases),
     Table("raw", "Thousands of variables", COLUMNS, raw_cases),
     Table(
         "decomposition",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from helpers.brute_force import candidates
-from helpers.truth import CLEAR, best_of_stage, is_proved_of_data
+from helpers.truth import best_of_stage, is_proved_of_data
 from helpers.wide import tuned
 from orthospca import DataCovariance, Status, solve
 from orthospca._typing import IntArray
@@ -23,6 +23,8 @@ from orthospca.wide.stage import WideProblem
 from orthospca.wide.traces import TraceWalk
 
 N = 12
+#: A value that is below a bound by this share of the numbers involved is below it without doubt.
+CLEAR = 1e-9
 
 
 def samples(seed: int, m: int = 25, n: int = N) -> np.ndarray:
