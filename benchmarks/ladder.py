@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.instances import data_file, load
 from benchmarks.measure import Case, Row, Settings
 from benchmarks.timing import Units, timed
-from orthospca import DataCovariance, solve
+from orthospca import DataCovariance, solve, sparsity_path
 from orthospca.numerics.threads import single_threaded_blas
 
 #: Columns of the table `ladder`: all sparsities up to p, in units of one ``eigh`` of the matrix.
@@ -50,15 +50,16 @@ def _path_case(name: str, p: int) -> Case:
         matrix = load(name)
         limit = settings.limit(60.0, 5.0)
         (result, seconds), unit = units.around(
-            name, lambda: timed(lambda: solve(matrix, p, gap=1e-4, time_limit=limit))
+            name,
+            lambda: timed(lambda: sparsity_path(matrix, range(1, p + 1), time_limit=limit)),
         )
-        gaps = [point.gap for point in result.path]
+        gaps = result.gaps[:, 0]
         row: Row = {
             "instance": name,
             "n": len(matrix),
             "p": p,
-            "largest gap": max(gaps),
-            "open": sum(gap > 1e-4 for gap in gaps),
+            "largest gap": float(gaps.max()),
+            "open": int(np.count_nonzero(gaps > 1e-4)),
             "seconds": seconds,
             "units": seconds / unit,
         }

@@ -103,8 +103,8 @@ WAYS = {
     "rows": ROWS,
     "short lists": {**ROWS, "listed": 6},
     "very short lists": {**ROWS, "listed": 4},
-    "traces": {"few": 0, "few_traced": 0, "trace_budget": 60},
-    "traces and matrices": {"few": 0, "few_traced": 6, "trace_budget": 60, "first_batch": 3},
+    "traces": {"few": 0, "few_traced": 0, "trace_budget": 30},
+    "traces and matrices": {"few": 0, "few_traced": 6, "trace_budget": 30, "first_batch": 3},
 }
 
 
