@@ -146,16 +146,16 @@ def support_above(
 ) -> tuple[int, ...] | None:
     """A support with a feasible vector of more than `bound`, decided in rational arithmetic.
 
-    The numbers of the matrix and of the previous components are taken at their exact values. On
-    each support Y, N spans the vectors exactly orthogonal to the components and Nᵀ(bound·I − Q)N
-    must be positive semidefinite. Returns the first support where it is not; None if there is none,
-    so that the bound is proved.
+    The numbers of the matrix, floats or fractions, and of the previous components are taken at
+    their exact values. On each support Y, N spans the vectors exactly orthogonal to the components
+    and Nᵀ(bound·I − Q)N must be positive semidefinite. Returns the first support where it is not;
+    None if there is none, so that the bound is proved.
     """
     n = matrix.shape[0]
     for support in combinations(range(n), p):
         rows = [[Fraction(float(row[j])) for j in support] for row in previous]
         shifted = [
-            [Fraction(float(bound)) * (i == j) - Fraction(float(matrix[i, j])) for j in support]
+            [Fraction(float(bound)) * (i == j) - _rational(matrix[i, j]) for j in support]
             for i in support
         ]
         basis = _rational_null_space(rows, len(support))
@@ -164,6 +164,10 @@ def support_above(
         if not _is_rational_psd(reduced):
             return support
     return None
+
+
+def _rational(number: float | Fraction) -> Fraction:
+    return number if isinstance(number, Fraction) else Fraction(float(number))
 
 
 def _times(left: Fraction, right: Fraction) -> Fraction:

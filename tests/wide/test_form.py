@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from helpers.brute_force import candidates
-from helpers.truth import best_of_stage, is_proved_of_data
+from helpers.truth import CLEAR, best_of_stage, is_proved_of_data
 from helpers.wide import tuned
 from orthospca import DataCovariance, Status, solve
 from orthospca._typing import IntArray
@@ -23,8 +23,6 @@ from orthospca.wide.stage import WideProblem
 from orthospca.wide.traces import TraceWalk
 
 N = 12
-#: A value that is below a bound by this share of the numbers involved is below it without doubt.
-CLEAR = 1e-9
 
 
 def samples(seed: int, m: int = 25, n: int = N) -> np.ndarray:
@@ -103,8 +101,8 @@ WAYS = {
     "rows": ROWS,
     "short lists": {**ROWS, "listed": 6},
     "very short lists": {**ROWS, "listed": 4},
-    "traces": {"few": 0, "few_traced": 0, "trace_budget": 30},
-    "traces and matrices": {"few": 0, "few_traced": 6, "trace_budget": 30, "first_batch": 3},
+    "traces": {"few": 0, "few_traced": 0, "trace_budget": 60},
+    "traces and matrices": {"few": 0, "few_traced": 6, "trace_budget": 60, "first_batch": 3},
 }
 
 

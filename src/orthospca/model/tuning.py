@@ -70,7 +70,7 @@ class WalkTuning:
     first_rows: int = 64
     full_share: int = 4
     largest_weighted: int = 2000
-    weight_rounds: int = 3
+    weight_rounds: int = 5
 
 
 @dataclass(frozen=True)
@@ -181,9 +181,6 @@ class WideTuning:
         such a search.
     trace_budget : int
         Steps of a search by traces before rows are looked at instead.
-    most_heavy : int
-        With more features than this whose variance is a support's share of the level, a search by
-        traces is not tried.
     early_budget : int
         Steps of a search by traces at a coarser level.
     trace_patience : int
@@ -202,7 +199,6 @@ class WideTuning:
     few_traced: int = 400
     traced_budget: float = 200
     trace_budget: int = 6000
-    most_heavy: int = 200
     early_budget: int = 500
     trace_patience: int = 64
 

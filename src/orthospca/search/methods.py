@@ -208,8 +208,6 @@ def _last_rung(
     """Close what is left at the cutoff; why it stopped, if it did."""
     verdict: Status | None = None
     for _ in range(settings.tuning.descent.passes):
-        if known.watch.out_of_time():
-            return known.watch.verdict(known.nodes)
         best = known.best
         assert best is not None
         cutoff = known.cutoff
