@@ -50,7 +50,7 @@ demo: $(VENV)/.with-plot
 	@$(BIN)/orthospca demo
 
 # Tests and the examples in docstrings, in one process for each core.
-PYTEST := $(BIN)/python -m pytest -q -n auto --doctest-modules tests src/orthospca
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist loadgroup --doctest-modules tests src/orthospca
 
 .PHONY: test
 test: lint

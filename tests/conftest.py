@@ -25,7 +25,6 @@ os.environ.setdefault("VECLIB_MAXIMUM_THREADS", "1")
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -48,25 +47,6 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
-
-
-#: Modules whose tests share something expensive: one process runs all of them.
-TOGETHER = ("tests/data/test_cluster.py", "tests/paper/test_paper.py", "tests/wide/test_form.py")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With ``pytest -n`` a test runs where there is room, and some modules run as a whole."""
-    if config.getvalue("dist") != "load":
-        return None
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Scheduling(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            module = nodeid.split("::", 1)[0]
-            return module if module in TOGETHER else nodeid
-
-    return Scheduling(config, log)
 
 
 def read_square(path: Path) -> np.ndarray:

@@ -523,6 +523,7 @@ def equal_strength() -> np.ndarray:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("cluster")
 def test_dask_cluster_loses_a_worker() -> None:
     """Tests a solve on two worker processes, and one during which a worker is killed."""
     distributed = pytest.importorskip("distributed")

@@ -240,6 +240,7 @@ def assert_same(result: Result, expected: Result) -> None:
     assert (result.upper_bounds >= expected.variances).all()
 
 
+@pytest.mark.xdist_group("cluster")
 @pytest.mark.parametrize("chunks", [(M, 1500), (50, 1200)])
 def test_threads_give_the_same_components(chunks, planted, in_memory) -> None:
     """Tests the scheduler that Dask has by default."""
@@ -247,6 +248,7 @@ def test_threads_give_the_same_components(chunks, planted, in_memory) -> None:
     assert_same(solve(Q, P, 3, gap=1e-2), in_memory)
 
 
+@pytest.mark.xdist_group("cluster")
 def test_cluster_gives_the_same_components(planted, in_memory, client, monkeypatch) -> None:
     """Tests two worker processes, and that the data never come to this one."""
     returned, read = [], []
@@ -283,6 +285,7 @@ def test_cluster_gives_the_same_components(planted, in_memory, client, monkeypat
     np.testing.assert_allclose(graph.data, expected.data, rtol=1e-9)
 
 
+@pytest.mark.xdist_group("cluster")
 def test_cluster_loses_a_worker(planted, client, monkeypatch) -> None:
     """Tests that a worker killed between tiles, and its blocks with it, changes nothing."""
     processes = client.run(os.getpid)
@@ -302,6 +305,7 @@ def test_cluster_loses_a_worker(planted, client, monkeypatch) -> None:
     assert killed[0] not in client.scheduler_info()["workers"]
 
 
+@pytest.mark.xdist_group("cluster")
 def test_cluster_without_room_reads_again(planted, in_memory, client, monkeypatch) -> None:
     """Tests that blocks which the workers cannot keep are made anew for each product."""
     monkeypatch.setattr(cluster_module, "SHARE_OF_MEMORY", 0.0)

@@ -156,6 +156,7 @@ def test_extrapolation(small_matrix, monkeypatch):
     assert timed.seconds == pytest.approx((1.0 + 2.0) * 84 / 7)
 
 
+@pytest.mark.xdist_group("experiments")
 def test_all_experiments(experiments):
     """Tests that the panels, the tables, the words and the pictures are complete."""
     found, folder, printed = experiments
@@ -184,6 +185,7 @@ def test_all_experiments(experiments):
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.xdist_group("genes")
 @pytest.mark.parametrize("threshold", [150.0, 200.0])
 @pytest.mark.parametrize("p", [3, 5])
 def test_decomposition(p, threshold, data_folder):
@@ -202,6 +204,7 @@ def test_decomposition(p, threshold, data_folder):
     assert made.difference <= AGREEMENT * Q.trace()
 
 
+@pytest.mark.xdist_group("genes")
 def test_certificate_of_the_original_matrix(data_folder, optima):
     """Tests that the bounds of a decomposition hold in the original matrix."""
     Q, _ = load_covcolon()
@@ -237,6 +240,7 @@ def test_nothing_to_split(small_matrix):
     assert len(draw_speed(found).axes) == 4
 
 
+@pytest.mark.xdist_group("experiments")
 def test_speed_pictures(experiments):
     """Tests that the block-diagonal matrix has a row of its own, with all methods in the legend."""
     pytest.importorskip("matplotlib")
@@ -249,6 +253,7 @@ def test_speed_pictures(experiments):
     assert [percent(gap) for gap in (0.0, 0.0123, 1.7)] == ["<1e-9 %", "1.2 %", "170 %"]
 
 
+@pytest.mark.xdist_group("experiments")
 def test_twelve_panels(experiments):
     """Tests that each panel is lettered and labelled, and shows both algorithms."""
     pytest.importorskip("matplotlib")
