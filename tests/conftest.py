@@ -9,7 +9,8 @@ The reference matrices are not part of the project. Tests that need them look in
 ``ORTHOSPCA_DATA`` and are skipped, with a reason, where it is not set.
 
 Tests may run in several processes (``pytest -n auto``): each of them, and whatever it starts, uses
-one thread for linear algebra, unless the environment says otherwise.
+one thread for linear algebra, unless the environment says otherwise.  They also run in the
+background of a shell, which ignores Ctrl-C there; tests that press it need it to be heard.
 """
 
 from __future__ import annotations
@@ -23,12 +24,19 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 os.environ.setdefault("VECLIB_MAXIMUM_THREADS", "1")
 
 import json
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and (
+    threading.current_thread() is threading.main_thread()
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "default",
