@@ -27,7 +27,11 @@ from orthospca.model.validation import (
     validate_covariance,
     validate_integer,
 )
+from orthospca.numerics.rounding import add_up
 from orthospca.wide.stage import WideProblem
+
+#: A sparsity that was left open is tried again with at least so many times the seconds it had.
+SECOND_TRY = 1.5
 
 #: Receives the sparsity being solved and where its search stands; a true answer stops the path.
 PathCallback = Callable[[int, Progress], "bool | None"]
@@ -151,7 +155,7 @@ def sparsity_path(
         bounds do not speak of Q.
     time_limit : float, optional
         Seconds for the whole path.  Each sparsity gets an equal share of what is left when it
-        begins.
+        begins; what they leave goes to those that are still open.
     callback : callable, optional
         Called with the sparsity and a ``Progress`` record now and then; a true answer stops the
         path.
@@ -213,10 +217,12 @@ def path_as_set(
 
     def solve_one(sparsity: int, seconds: float | None) -> Result:
         nonlocal stop
+        point = rungs.get(sparsity)
+        if point is not None and count == 1 and larger is not None:
+            return _certified_result(point, sparsity, larger)
         known = math.inf if larger is None else larger.stages[0].upper_bound
         watcher = _Watcher(sparsity, callback, links, known if count == 1 else math.inf)
         limited = replace(settings, time_limit=seconds)
-        point = rungs.get(sparsity)
         start = () if point is None else (point,)
         result = solve_as_set(
             covariance, sparsity, count, limited, threshold, watcher, learnt, start
@@ -226,17 +232,30 @@ def path_as_set(
         result = replace(result, feature_names=names)
         return links.with_upper(result, known) if result.stages else result
 
+    def share(among: int) -> float | None:
+        """Seconds for one of several sparsities that are still to be solved."""
+        if settings.time_limit is None:
+            return None
+        return max(0.0, started + settings.time_limit - time.perf_counter()) / among
+
     try:
         for position, sparsity in enumerate(reversed(asked)):
-            left = None
-            if settings.time_limit is not None:
-                remaining = max(0.0, started + settings.time_limit - time.perf_counter())
-                left = remaining / (len(asked) - position)
+            left = share(len(asked) - position)
             result = taken_over(larger, sparsity) or solve_one(sparsity, left)
             if result.stages:
                 found[sparsity] = larger = result
             if stop:
                 break
+        # What the others have left of their time goes to those that are open.
+        open_ones = [p for p in found if found[p].status is Status.TIME_LIMIT]
+        for position, sparsity in enumerate(open_ones):
+            left = share(len(open_ones) - position)
+            if stop or left is None or left < SECOND_TRY * found[sparsity].runtime:
+                break
+            larger = found.get(min((p for p in found if p > sparsity), default=0))
+            result = solve_one(sparsity, left)
+            if _is_closer(result, found[sparsity]):
+                found[sparsity] = result
     except KeyboardInterrupt:
         stop = True
     reached = tuple(sorted(found))
@@ -254,6 +273,28 @@ def path_as_set(
         status=status,
         runtime=time.perf_counter() - started,
     )
+
+
+def _certified_result(point: Component, sparsity: int, larger: Result) -> Result:
+    """A first component that was certified on the way to a larger sparsity, as a result."""
+    return replace(
+        larger,
+        stages=(point,),
+        sparsity=(sparsity,),
+        status=Status.OPTIMAL,
+        exhausted=False,
+        guarantee=add_up(point.upper_bound, -point.variance),
+        runtime=0.0,
+        history=(),
+        path=larger.path[:sparsity],
+    )
+
+
+def _is_closer(result: Result, other: Result) -> bool:
+    """Whether a result has as many components, and is closer to certified."""
+    if len(result.stages) < len(other.stages):
+        return False
+    return float(result.gaps.max()) < float(other.gaps.max())
 
 
 def _certified(result: Result) -> dict[int, Component]:

@@ -140,6 +140,11 @@ def plan_blocks(problem: Problem, threshold: float | str | Blocks, settings: Set
     blocks = blocks_of(matrix, delta)
     if blocks.n_blocks == 1:
         return whole
+    largest_share = float(blocks.sizes.max()) / n
+    by_ladder = settings.method is Method.BRANCH_AND_BOUND
+    if delta == 0 and by_ladder and largest_share > settings.tuning.blocks.largest_share:
+        # Nearly all is in one block: the ladder drops the rest at once, and its path is kept.
+        return whole
     return replace(whole, blocks=blocks, note=describe(blocks, n))
 
 

@@ -44,6 +44,11 @@ class Clock:
         """Whether the stage must end now."""
         return time.perf_counter() >= self._stage_end
 
+    @property
+    def is_half_gone(self) -> bool:
+        """Whether half of the time of the stage has passed; never without a limit."""
+        return self.stage_elapsed > self.seconds_left
+
     def begin_stage(self, stages_left: int) -> None:
         """Give a stage its share of the time that is left."""
         self._stage_started = time.perf_counter()

@@ -70,7 +70,7 @@ class WalkTuning:
     first_rows: int = 64
     full_share: int = 4
     largest_weighted: int = 2000
-    weight_rounds: int = 5
+    weight_rounds: int = 3
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,10 @@ class RelaxationTuning:
         p = 20.
     max_iterations : int
         Of the first-order method, in one node.
+    coarse : float
+        The level above the incumbent, relative to it, of a bound that is to come early.
+    largest_eigenvalue : int
+        Features up to which an early bound begins with the largest eigenvalue.
     """
 
     largest_active: int = 130
@@ -120,6 +124,8 @@ class RelaxationTuning:
     growth: int = 30
     branch_near: float = 0.6
     max_iterations: int = 120
+    coarse: float = 0.1
+    largest_eigenvalue: int = 1000
 
 
 @dataclass(frozen=True)
@@ -181,6 +187,9 @@ class WideTuning:
         such a search.
     trace_budget : int
         Steps of a search by traces before rows are looked at instead.
+    most_heavy : int
+        With more features than this whose variance is a support's share of the level, a search by
+        traces is not tried.
     early_budget : int
         Steps of a search by traces at a coarser level.
     trace_patience : int
@@ -199,6 +208,7 @@ class WideTuning:
     few_traced: int = 400
     traced_budget: float = 200
     trace_budget: int = 6000
+    most_heavy: int = 200
     early_budget: int = 500
     trace_patience: int = 64
 

@@ -12,12 +12,19 @@ import numpy as np
 
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.bounds.border import bound_without_level, largest_squares, stays
-from orthospca.bounds.classical import gershgorin_bound
+from orthospca.bounds.classical import eigenvalue_bound, gershgorin_bound
+from orthospca.bounds.relaxation.node import StrongBound
+from orthospca.bounds.screening import best_shift
+from orthospca.model.limits import Watch
+from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
+from orthospca.model.tuning import Tuning
 from orthospca.numerics.rounding import add_up
 from orthospca.supports.best import Candidate
 from orthospca.supports.climb import Climb
 
+#: The relaxation is scaled by the value of a vector, unless that is so much smaller than Q.
+SMALLEST_SCALE = 1e-3
 #: Rounds of a rule are worth while as long as they drop this share of the features.
 WORTH_WHILE = 0.05
 
@@ -87,6 +94,10 @@ class Form(Protocol):
 
     def early_bound(self, best: Candidate, size: int, stop: Callable[[], bool]) -> float:
         """Proved bound that is coarse and comes soon."""
+        ...
+
+    def bound_where_rungs_resist(self, best: Candidate, watch: Watch, tuning: Tuning) -> float:
+        """Proved bound on the stage that owes nothing to the ladder, coarse but in fair time."""
         ...
 
 
@@ -164,6 +175,23 @@ class MatrixForm:
     def early_bound(self, best: Candidate, size: int, stop: Callable[[], bool]) -> float:
         """None: what the ladder and a search at coarser levels find comes soon enough."""
         return math.inf
+
+    def bound_where_rungs_resist(self, best: Candidate, watch: Watch, tuning: Tuning) -> float:
+        """The largest eigenvalue, then a relaxation that is content with a coarse level."""
+        problem, everything = self.problem, np.arange(self.n_features)
+        upper = math.inf
+        if self.n_features <= tuning.relaxation.largest_eigenvalue:
+            upper = eigenvalue_bound(problem, everything)[0]
+        level = best.value + tuning.relaxation.coarse * abs(best.value)
+        if upper <= level or watch.out_of_time():
+            return upper
+        support = np.flatnonzero(best.vector)
+        shift = best_shift(problem.projected[np.ix_(support, support)])
+        scale = max(abs(best.value), SMALLEST_SCALE * problem.scale)
+        bound = StrongBound(problem, scale, shift, tuning.relaxation)
+        relaxed = bound(Node(everything[:0], everything, upper), level, watch)
+        # What the norms and the costs have removed on the way is bounded apart.
+        return min(upper, max(relaxed.upper, relaxed.fixed_upper))
 
 
 def sieve_within(

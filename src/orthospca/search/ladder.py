@@ -33,6 +33,9 @@ SMALLEST_SHARE = 0.2
 Closer = Callable[[Knowledge[Subproblem], Settings], None]
 
 
+def _do_nothing() -> None: ...
+
+
 class Ladder:
     """The rungs of one stage.
 
@@ -66,6 +69,7 @@ class Ladder:
         self.watch = watch
         self.rungs: list[Rung] = []
         self.best: list[Candidate | None] = [None] * (size + 1)
+        self._resisted = False
         self._close = close
         self._caps = [*caps, *[math.inf] * (size - len(caps))]
 
@@ -95,11 +99,21 @@ class Ladder:
         """Proved bound of the last rung; ``inf`` if the ladder was not climbed."""
         return self.rungs[-1].upper if self.rungs else math.inf
 
-    def climb(self) -> None:
-        """Prove the rungs below the last one, as far as each is worth it."""
+    def climb(self, when_hard: Callable[[], None] = _do_nothing) -> None:
+        """Prove the rungs below the last one, as far as each is worth it.
+
+        Parameters
+        ----------
+        when_hard : callable
+            Called once, when a rung has resisted or half of the time is gone.
+        """
         self.rungs = [Rung(1, self.best[1], min(self.form.first_bound(), self._caps[0]))]
+        told = False
         for size in range(2, self.size):
             self.rungs.append(self._rung(size))
+            if not told and (self._resisted or self.watch.clock.is_half_gone):
+                told = True
+                when_hard()
 
     def _rung(self, size: int) -> Rung:
         """Prove one rung."""
@@ -117,6 +131,7 @@ class Ladder:
             return Rung(size, best, min(outside, cap))
         known = self.knowledge(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
         self._close(known, self.settings)
+        self._resisted |= known.upper > level
         if known.best is not None and known.lower > best.value:
             best = known.best.embedded(kept, form.n_features)
             self._follow(best, size)

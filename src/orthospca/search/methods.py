@@ -21,7 +21,7 @@ from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.search.descent import descend
-from orthospca.search.forms import Form, MatrixForm, with_rounding
+from orthospca.search.forms import SMALLEST_SCALE, Form, MatrixForm, with_rounding
 from orthospca.search.knowledge import Knowledge
 from orthospca.search.ladder import Ladder
 from orthospca.search.outcome import Outcome, Rung
@@ -187,7 +187,7 @@ def climb_stage(
     if settings.method is Method.BRANCH_AND_BOUND or size == 1:
         known.tighten(form.early_bound(known.best, size, watch.out_of_time))
         known.tell(1)
-        ladder.climb()
+        ladder.climb(lambda: _bound_early(form, known, settings))
         known.improve(ladder.best[size])
     if size == 1:
         known.settle(ladder.below, Reason.CLIMBED)
@@ -202,12 +202,21 @@ def climb_stage(
     return replace(outcome, rungs=(*ladder.rungs, last))
 
 
+def _bound_early(form: Form, known: Knowledge[Any], settings: Settings) -> None:
+    """Where rungs resist, or time is short, the stage has a bound before the ladder ends."""
+    assert known.best is not None
+    known.tighten(form.bound_where_rungs_resist(known.best, known.watch, settings.tuning))
+    known.tell(1)
+
+
 def _last_rung(
     form: Form, size: int, ladder: Ladder, known: Knowledge[Any], settings: Settings
 ) -> Status | None:
     """Close what is left at the cutoff; why it stopped, if it did."""
     verdict: Status | None = None
     for _ in range(settings.tuning.descent.passes):
+        if known.watch.out_of_time():
+            return known.watch.verdict(known.nodes)
         best = known.best
         assert best is not None
         cutoff = known.cutoff
@@ -273,7 +282,7 @@ def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status
     if not known.watch.out_of_time() and _cost(screening) <= tuning.tree.largest_refinement:
         screening = refine(problem, screening, cutoff, shift)
         _record(known, screening)
-    scale = max(abs(incumbent.value), 1e-3 * problem.scale)
+    scale = max(abs(incumbent.value), SMALLEST_SCALE * problem.scale)
     bound = StrongBound(problem, scale, shift, tuning.relaxation)
     search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings, conditioning)
     return search.explore(_roots(screening, problem.sparsity, tuning.tree.enumerate_below_strong))

@@ -106,19 +106,14 @@ class Climb:
     def _starting_rows(self) -> IntArray:
         """Rows that promise much: with all their strongest entries, with one, or with none."""
         count, diagonal = self._starts, self._diagonal
-        pairs = np.array(entering_value(diagonal[:, None], self.matrix, diagonal))
-        np.fill_diagonal(pairs, -np.inf)
-        scores = (
-            diagonal + self.problem.row_strengths,
-            pairs.max(axis=1, initial=-np.inf),
-            diagonal,
-        )
-        sizes = (count, count // 3, count // 3)
-        picked = [
-            np.argsort(-score, kind="stable")[:size]
-            for score, size in zip(scores, sizes, strict=True)
-        ]
-        return np.unique(np.concatenate(picked))
+        scores = diagonal + self.problem.row_strengths
+        order = np.argsort(-scores, kind="stable")[: 6 * count]
+        # The best partner of each of the strongest rows.
+        pairs = np.array(entering_value(diagonal[order, None], self.matrix[order], diagonal))
+        pairs[np.arange(len(order)), order] = -np.inf
+        paired = order[np.argsort(-pairs.max(axis=1), kind="stable")[: count // 3]]
+        largest = np.argsort(-diagonal, kind="stable")[: count // 3]
+        return np.unique(np.concatenate([order[:count], paired, largest]))
 
     def _grow_exactly(self) -> None:
         """Grow supports by their leading vectors, with what components use held down."""

@@ -20,6 +20,7 @@ from orthospca.bounds.screening import best_shift
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.profiles import RowProfiles, potential
 from orthospca.data.tiles import joined
+from orthospca.model.limits import Watch
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.numerics.rounding import add_up, dot_radius, mul_up, raised, relative_error, sqrt_up
@@ -239,6 +240,9 @@ class DataForm:
                 return Sieve(np.arange(0), closed)
             left = self._sieve_by_rows(left, size, level, below, stop)
         kept = np.flatnonzero(left)
+        if len(kept) > self.tuning.few and stop():
+            # There is no time left for a matrix of so many, and so nothing is known of them.
+            return Sieve(self.touched, math.inf)
         if len(kept) > self.tuning.largest_matrix:
             return self._most_promising(kept, size)
         if len(kept) <= size:
@@ -255,12 +259,20 @@ class DataForm:
     ) -> float | None:
         """Try to close everything by traces; the bound, or None if that fails."""
         best = self._found[size]
-        if best is None:
+        if best is None or self._is_flat(features, size, level):
             return None
         walk = TraceWalk(self, features, size, best, level, self._all_tuning)
         last = size == self.sparsity
         found = walk.run(self.tuning.trace_budget if last else self.tuning.early_budget, stop)
         return found.upper if found.complete else None
+
+    def _is_flat(self, features: IntArray, size: int, level: float) -> bool:
+        """Whether many features could fill a support by their variances: traces then prove little.
+
+        So it is with correlations, whose variances are all alike.
+        """
+        heavy = np.count_nonzero(self.variances[features] * size >= level)
+        return bool(heavy > self.tuning.most_heavy)
 
     def early_bound(self, best: Candidate, size: int, stop: Callable[[], bool]) -> float:
         """Search by traces at coarser levels, as long as that succeeds."""
@@ -268,12 +280,18 @@ class DataForm:
         features = np.flatnonzero(self.members)
         for share in found:
             level = best.value + share * abs(best.value)
+            if self._is_flat(features, size, level):
+                break
             walk = TraceWalk(self, features, size, best, level, self._all_tuning)
             traced = walk.run(self.tuning.early_budget, stop)
             if not traced.complete:
                 break
             upper = traced.upper
         return upper
+
+    def bound_where_rungs_resist(self, best: Candidate, watch: Watch, tuning: Tuning) -> float:
+        """None: without the ladder all features are left, too many for a relaxation."""
+        return math.inf
 
     @property
     def row_radius(self) -> float:
