@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from orthospca._errors import InputError
 from orthospca._methods import Method
 from orthospca._typing import AnyArray, Array
 from orthospca.blocks.partition import Blocks
@@ -176,13 +177,13 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         if self.covariance not in COVARIANCES:
             known = ", ".join(map(repr, COVARIANCES))
-            raise ValueError(f"covariance must be one of {known}, got {self.covariance!r}")
+            raise InputError(f"covariance must be one of {known}, got {self.covariance!r}")
         if self.method not in ORTHOGONAL_METHODS:
             known = ", ".join(map(repr, ORTHOGONAL_METHODS))
-            raise ValueError(f"method must be one of {known}, got {self.method!r}")
+            raise InputError(f"method must be one of {known}, got {self.method!r}")
         if self.covariance == "precomputed":
             if sample_weight is not None:
-                raise ValueError("sample_weight must be None with covariance='precomputed'")
+                raise InputError("sample_weight must be None with covariance='precomputed'")
             dtype = np.dtype(np.float64)
             Q: Array | DataCovariance = self._precomputed(X)
             mean, scale = np.zeros(Q.shape[0]), np.ones(Q.shape[0])
@@ -221,7 +222,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             The scores.
         """
         if self.covariance == "precomputed":
-            raise ValueError(
+            raise InputError(
                 "fit_transform needs observations; with covariance='precomputed' call fit with the "
                 "matrix, then transform with the observations"
             )
@@ -265,7 +266,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         check_is_fitted(self)
         X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
         if X.shape[1] != self.n_components_:
-            raise ValueError(
+            raise InputError(
                 f"X must have one column for each of the {self.n_components_} components, "
                 f"got {X.shape[1]}"
             )
@@ -342,18 +343,18 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _precomputed(self, X: Any) -> Array:
         X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=np.float64)
         if X.shape[0] != X.shape[1]:
-            raise ValueError(
+            raise InputError(
                 f"X must be a square matrix with covariance='precomputed', got shape {X.shape}"
             )
         try:
             return validate_covariance(X)
         except ValueError as error:
-            raise ValueError(str(error).replace("Q must", "X must", 1)) from None
+            raise InputError(str(error).replace("Q must", "X must", 1)) from None
 
     def _solve(self, Q: Array | DataCovariance) -> Result:
         n = Q.shape[0]
         if validate_integer("n_components", self.n_components, 1) > n:
-            raise ValueError(f"n_components={self.n_components} must be at most n_features={n}")
+            raise InputError(f"n_components={self.n_components} must be at most n_features={n}")
         seed = self.random_state
         if seed is not None and not isinstance(seed, numbers.Integral):
             seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))

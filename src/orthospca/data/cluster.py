@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from orthospca._errors import InputError
 from orthospca._typing import AnyArray, Array, IntArray
 from orthospca.data.chunks import (
     ALL,
@@ -69,7 +70,7 @@ class ClusterColumns:
 
     def __init__(self, data: Any) -> None:
         if any(math.isnan(size) for size in data.shape):
-            raise ValueError(
+            raise InputError(
                 f"data must have chunks of known sizes, got a Dask array of shape {data.shape}; "
                 "call its compute_chunk_sizes() first"
             )

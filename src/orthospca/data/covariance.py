@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 from orthospca.data.chunks import is_distributed
 from orthospca.data.cluster import ClusterColumns
@@ -61,7 +62,7 @@ class DataCovariance:
         self.source = _source(data)
         self.n_samples, self.n_features = self.source.shape
         if self.n_features == 0 or self.n_samples <= ddof:
-            raise ValueError(
+            raise InputError(
                 f"data must have at least one column and more than {ddof} rows, "
                 f"got shape {(self.n_samples, self.n_features)}"
             )
@@ -144,10 +145,10 @@ def _source(data: Any) -> Columns:
     if not hasattr(data, "shape"):
         data = np.asarray(data)
     if len(data.shape) != 2:
-        raise ValueError(f"data must be a matrix of samples by features, got shape {data.shape}")
+        raise InputError(f"data must be a matrix of samples by features, got shape {data.shape}")
     kind = np.dtype(data.dtype).kind
     if kind not in "fiub":
-        raise ValueError(f"data must be real numbers, got entries of type {data.dtype}")
+        raise InputError(f"data must be real numbers, got entries of type {data.dtype}")
     if sparse.issparse(data):
         return SparseColumns(data)
     return ClusterColumns(data) if is_distributed(data) else LocalColumns(data)

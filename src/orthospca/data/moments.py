@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
+from orthospca._errors import InputError
 from orthospca._typing import AnyArray, Array
 from orthospca.data.tiles import is_constant
 from orthospca.model.validation import validate_range
@@ -26,7 +27,7 @@ def matrix_of(X: Any, sample_weight: Any, standardise: bool) -> tuple[Array, Arr
     weights = validate_weights(sample_weight, X.shape[0])
     total = float(weights.sum())
     if total <= 1:
-        raise ValueError(
+        raise InputError(
             "sample_weight counts observations, so its sum must be more than 1, "
             f"got {total}; weights that sum to 1 can be multiplied by the number of observations"
         )
@@ -65,15 +66,15 @@ def validate_weights(sample_weight: Any, n_samples: int) -> Array:
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
     )
     if weights.shape != (n_samples,):
-        raise ValueError(
+        raise InputError(
             f"sample_weight must have one number for each of the {n_samples} observations, "
             f"got shape {weights.shape}"
         )
     if (weights < 0).any():
         i = int(np.flatnonzero(weights < 0)[0])
-        raise ValueError(f"sample_weight must not be negative, got {weights[i]} at position {i}")
+        raise InputError(f"sample_weight must not be negative, got {weights[i]} at position {i}")
     if not weights.any():
-        raise ValueError("sample_weight must not be zero for every observation")
+        raise InputError("sample_weight must not be zero for every observation")
     return weights
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from orthospca._errors import InputError
 from orthospca._typing import AnyArray, Array, IntArray
 from orthospca.data.columns import LocalTiles, Tiles
 from orthospca.data.tiles import TILE, Edges, Lists, Moments, edges_of, keep_largest
@@ -47,7 +48,7 @@ class SparseColumns:
         if not np.isfinite(self.data.data).all():
             place = int(np.flatnonzero(~np.isfinite(self.data.data))[0])
             column = int(np.searchsorted(self.data.indptr, place, side="right")) - 1
-            raise ValueError(
+            raise InputError(
                 f"data must be finite, got {self.data.data[place]} at row "
                 f"{self.data.indices[place]}, column {column}"
             )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from orthospca._errors import InputError
 from orthospca._typing import AnyArray, Array, BoolArray, IntArray
 
 #: Columns of a tile of which the largest entries are wanted.
@@ -79,7 +80,7 @@ def moments(part: Any, first_row: int, first_column: int) -> Moments:
     finite = np.isfinite(values)
     if not finite.all():
         i, j = np.argwhere(~finite)[0]
-        raise ValueError(
+        raise InputError(
             f"data must be finite, got {values[i, j]} at row {first_row + i}, "
             f"column {first_column + j}"
         )

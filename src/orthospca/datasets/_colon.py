@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.datasets._dataset import Dataset
 
@@ -64,9 +65,9 @@ def load_colon(
     analysis", Journal of Machine Learning Research 9 (2008), 1269-1294.
     """
     if variant not in ("raw", "covcolon"):
-        raise ValueError(f"variant must be 'raw' or 'covcolon', not {variant!r}")
+        raise InputError(f"variant must be 'raw' or 'covcolon', not {variant!r}")
     if not 1 <= n_genes <= N_GENES:
-        raise ValueError(f"n_genes must be between 1 and {N_GENES}, not {n_genes}")
+        raise InputError(f"n_genes must be between 1 and {N_GENES}, not {n_genes}")
     expression, tissues = _read(folder)
     names = np.array([f"gene{j}" for j in range(1, N_GENES + 1)])
     if variant == "raw":
@@ -144,15 +145,15 @@ def parse_tissues(page: str) -> tuple[str, ...]:
 
 def _tissue_names(letters: list[str]) -> tuple[str, ...]:
     if len(letters) != N_TISSUES or not set(letters) <= {"t", "n"}:
-        raise ValueError(f"the tissue labels of the colon data must be {N_TISSUES} letters t or n")
+        raise InputError(f"the tissue labels of the colon data must be {N_TISSUES} letters t or n")
     return tuple({"t": "tumour", "n": "normal"}[letter] for letter in letters)
 
 
 def _checked(expression: Array, source: str) -> Array:
     if expression.shape != (N_TISSUES, N_GENES):
-        raise ValueError(
+        raise InputError(
             f"{source} holds a table of shape {expression.shape}, not {(N_TISSUES, N_GENES)}"
         )
     if not (np.isfinite(expression).all() and (expression > 0.0).all()):
-        raise ValueError(f"{source} holds intensities that are not positive numbers")
+        raise InputError(f"{source} holds intensities that are not positive numbers")
     return expression

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.data.tiles import is_constant
 
@@ -42,12 +43,12 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if self.data is None and self.matrix is None:
-            raise ValueError(f"the data set {self.name!r} has neither observations nor a matrix")
+            raise InputError(f"the data set {self.name!r} has neither observations nor a matrix")
         n = len(self.feature_names)
         if self.data is not None and self.data.shape[1] != n:
-            raise ValueError(f"{self.name}: {n} feature names for {self.data.shape[1]} columns")
+            raise InputError(f"{self.name}: {n} feature names for {self.data.shape[1]} columns")
         if self.matrix is not None and self.matrix.shape != (n, n):
-            raise ValueError(f"{self.name}: {n} feature names for a matrix of {self.matrix.shape}")
+            raise InputError(f"{self.name}: {n} feature names for a matrix of {self.matrix.shape}")
 
     @property
     def n_features(self) -> int:
@@ -76,7 +77,7 @@ class Dataset:
         constant = np.flatnonzero(is_constant(np.diag(Q), mean, samples))
         if constant.size:
             names = ", ".join(self.feature_names[j] for j in constant)
-            raise ValueError(
+            raise InputError(
                 f"the data set {self.name!r} has no correlation matrix: constant variables {names}"
             )
         R = Q / np.outer(scale, scale)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orthospca._errors import InputError
 from orthospca._typing import Array
 
 
@@ -99,16 +100,16 @@ def make_planted_blocks(
     array([2.5, 1.5])
     """
     if sparsity < 1 or n_components < 1 or sparsity * n_components > n_features:
-        raise ValueError(
+        raise InputError(
             f"{n_components} disjoint supports of {sparsity} do not fit into {n_features} features"
         )
     theta = np.arange(n_components, 0, -1.0) if strengths is None else np.array(strengths, float)
     if theta.shape != (n_components,) or theta[-1] <= 0.0 or (np.diff(theta) >= 0.0).any():
-        raise ValueError(
+        raise InputError(
             f"strengths must be {n_components} positive, strictly decreasing numbers, not {theta}"
         )
     if noise < 0.0:
-        raise ValueError(f"noise must not be negative, not {noise}")
+        raise InputError(f"noise must not be negative, not {noise}")
     rng = np.random.default_rng(random_state)
     U = np.zeros((n_components, n_features))
     order = rng.permutation(n_features)
@@ -159,11 +160,11 @@ def make_block_diagonal(
     """
     sizes = [int(size) for size in sizes]
     if not sizes or min(sizes) < 1:
-        raise ValueError(f"sizes must be positive integers, not {sizes}")
+        raise InputError(f"sizes must be positive integers, not {sizes}")
     n = sum(sizes)
     values = np.arange(n, 0, -1.0) if eigenvalues is None else np.array(eigenvalues, float)
     if values.shape != (n,) or np.unique(values).size != n:
-        raise ValueError(f"eigenvalues must be {n} different numbers, not {values}")
+        raise InputError(f"eigenvalues must be {n} different numbers, not {values}")
     rng = np.random.default_rng(random_state)
     return _from_blocks("make_block_diagonal", rng, sizes, rng.permutation(values), unique=True)
 
@@ -192,7 +193,7 @@ def make_tied(
         Seed.
     """
     if n_blocks < 1 or block_size < 1:
-        raise ValueError(
+        raise InputError(
             f"n_blocks and block_size must be positive, not {n_blocks} and {block_size}"
         )
     rng = np.random.default_rng(random_state)
@@ -226,9 +227,9 @@ def make_rank_one(
         Seed.
     """
     if not 1 <= sparsity <= n_features:
-        raise ValueError(f"sparsity must be between 1 and {n_features}, not {sparsity}")
+        raise InputError(f"sparsity must be between 1 and {n_features}, not {sparsity}")
     if strength <= 0.0:
-        raise ValueError(f"strength must be positive, not {strength}")
+        raise InputError(f"strength must be positive, not {strength}")
     rng = np.random.default_rng(random_state)
     v = rng.permutation(np.arange(1.0, n_features + 1.0)) * rng.choice([-1.0, 1.0], n_features)
     v /= np.linalg.norm(v)
@@ -333,7 +334,7 @@ def _observations(rng: np.random.Generator, n_samples: int, root: Array) -> Arra
     """Centred observations X with ``X'X / (n_samples - 1) = root' root`` up to rounding."""
     rank = root.shape[0]
     if n_samples <= rank:
-        raise ValueError(f"n_samples must exceed the rank {rank} of the matrix, not {n_samples}")
+        raise InputError(f"n_samples must exceed the rank {rank} of the matrix, not {n_samples}")
     Z = rng.standard_normal((n_samples, rank))
     Z, _ = np.linalg.qr(Z - Z.mean(axis=0))
     return np.sqrt(n_samples - 1.0) * Z @ root

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 
 
@@ -63,7 +64,7 @@ def make_planted_samples(
     True
     """
     if n_groups * sparsity > n_features:
-        raise ValueError(
+        raise InputError(
             f"n_features must be at least n_groups·sparsity = {n_groups * sparsity}, "
             f"got {n_features}"
         )

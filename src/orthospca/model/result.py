@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 
 FORMAT = "orthospca-result"
@@ -310,18 +311,18 @@ class Result:
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ValueError(f"path: {str(path)!r} is not a saved result ({error})") from error
+            raise InputError(f"path: {str(path)!r} is not a saved result ({error})") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ValueError(f"path: {str(path)!r} is not a saved result (no {FORMAT!r} mark)")
+            raise InputError(f"path: {str(path)!r} is not a saved result (no {FORMAT!r} mark)")
         if content.get("version") != FORMAT_VERSION:
-            raise ValueError(
+            raise InputError(
                 f"path: {str(path)!r} has format version {content.get('version')!r}, "
                 f"this release reads version {FORMAT_VERSION}"
             )
         try:
             return cls._from_dict(content)
         except (KeyError, TypeError, IndexError, ValueError) as error:
-            raise ValueError(f"path: {str(path)!r} is damaged ({error!r})") from error
+            raise InputError(f"path: {str(path)!r} is damaged ({error!r})") from error
 
     @classmethod
     def _from_dict(cls, content: dict[str, Any]) -> Result:
@@ -365,7 +366,7 @@ def _component_to_dict(component: Component) -> dict[str, Any]:
 def _component_from_dict(record: dict[str, Any], n_features: int) -> Component:
     vector = np.zeros(n_features)
     if len(record["support"]) != len(record["loadings"]):
-        raise ValueError("support and loadings differ in length")
+        raise InputError("support and loadings differ in length")
     vector[record["support"]] = record["loadings"]
     vector.flags.writeable = False
     deflated = record["deflated_variance"]
