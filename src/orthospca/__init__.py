@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from orthospca import datasets as datasets
+    from orthospca import verify as verify
     from orthospca.blocks.partition import Blocks as Blocks
     from orthospca.blocks.partition import block_diagonalize as block_diagonalize
+    from orthospca.certificate.files import Certificate as Certificate
     from orthospca.data.covariance import DataCovariance as DataCovariance
     from orthospca.estimator import OrthogonalSparsePCA as OrthogonalSparsePCA
     from orthospca.facade import solve as solve
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Blocks",
+    "Certificate",
     "Component",
     "DataCovariance",
     "OrthogonalSparsePCA",
@@ -32,10 +35,12 @@ __all__ = [
     "datasets",
     "solve",
     "sparsity_path",
+    "verify",
 ]
 
 _HOME = {
     "Blocks": "orthospca.blocks.partition",
+    "Certificate": "orthospca.certificate.files",
     "Component": "orthospca.model.result",
     "DataCovariance": "orthospca.data.covariance",
     "OrthogonalSparsePCA": "orthospca.estimator",
@@ -50,8 +55,8 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
-    elif name == "datasets":
-        value = import_module("orthospca.datasets")
+    elif name in ("datasets", "verify"):
+        value = import_module(f"orthospca.{name}")
     elif name == "__version__":
         value = import_module("importlib.metadata").version("orthospca")
     else:

@@ -12,6 +12,7 @@ from orthospca.blocks.partitioned import PartitionedMatrix
 from orthospca.blocks.partitioned_data import PartitionedData
 from orthospca.blocks.pool import BlockStages
 from orthospca.blocks.thresholds import plan_blocks, plan_blocks_of_data, validate_threshold
+from orthospca.certificate.writing import make_certificate
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
 from orthospca.model.journal import Callback
@@ -40,6 +41,7 @@ def solve(
     n_jobs: int | None = None,
     random_state: int | None = None,
     callback: Callback | None = None,
+    proof: bool = False,
 ) -> Result:
     """Find orthogonal sparse principal components with certificates.
 
@@ -85,6 +87,10 @@ def solve(
         Kept for reproducibility of randomised steps; the present methods have none.
     callback : callable, optional
         Called with a ``Progress`` record now and then; a true answer stops the solve.
+    proof : bool
+        Whether the result carries a certificate, ``Result.certificate``, that
+        :func:`orthospca.verify` accepts without trusting the solver.  Only such arguments are then
+        used as it can hold: one tree for each stage, no relaxation and no blocks.
 
     Returns
     -------
@@ -110,6 +116,7 @@ def solve(
         n_jobs=n_jobs,
         random_state=random_state,
         callback=callback,
+        proof=proof,
     )
     return solve_as_set(Q, sparsity, n_components, settings, threshold, callback)
 
@@ -147,6 +154,16 @@ def solve_as_set(
         else:
             stages = _stages_of_matrix(problem, threshold, settings, watch)
         found = run_stages(stages, problem.sparsity, settings.tolerance, watch, known)
+    certificate = None
+    if settings.proof and isinstance(problem, Problem):
+        certificate = make_certificate(
+            problem.covariance,
+            problem.sparsity,
+            found.components,
+            found.ladders,
+            found.exhausted,
+            {"eps": settings.tolerance.eps, "gap": settings.tolerance.gap},
+        )
     return Result(
         stages=found.components,
         n_features=problem.n_features,
@@ -161,6 +178,7 @@ def solve_as_set(
         total_variance=problem.total_variance,
         note=stages.note,
         path=found.path,
+        certificate=certificate,
     )
 
 
@@ -176,6 +194,10 @@ def _stages_of_matrix(
     Q = problem.covariance
     if settings.method is Method.DEFLATION:
         return DeflatedStages(Q, settings, watch)
+    if settings.proof:
+        if threshold != 0.0:
+            raise InputError(f"proof needs threshold=0, got {threshold!r}")
+        return MatrixStages(Q, settings, watch)
     plan = plan_blocks(problem, threshold, settings)
     if settings.method is Method.ENUMERATION:
         sizes = [problem.n_features] if plan.blocks is None else set(plan.blocks.sizes.tolist())
@@ -196,6 +218,11 @@ def _stages_of_data(
     learnt: WideProblem | None,
 ) -> Stages:
     """Choose the way through a problem whose matrix is not formed."""
+    if settings.proof:
+        raise InputError(
+            f"proof needs data with at most {settings.tuning.wide.formed} features, "
+            f"got {problem.n_features}"
+        )
     if settings.method not in (Method.BRANCH_AND_BOUND, Method.EIGENVALUE):
         raise InputError(
             f"method must be 'branch-and-bound' or 'eigenvalue' for data with "

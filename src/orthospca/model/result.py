@@ -163,6 +163,8 @@ class Result:
     path : tuple of Component
         The first component for sparsity 1, 2, … up to the one asked for, each with what was proved
         of it on the way; empty where the way was another.
+    certificate : Certificate or None
+        With ``proof=True``: what a checker needs (:class:`orthospca.Certificate`).
     """
 
     stages: tuple[Component, ...]
@@ -178,6 +180,7 @@ class Result:
     total_variance: float = math.nan
     note: str = ""
     path: tuple[Component, ...] = field(default=(), repr=False)
+    certificate: Any = field(default=None, repr=False)
 
     @property
     def n_components(self) -> int:

@@ -11,7 +11,7 @@ from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import DEFAULT, Tuning
-from orthospca.model.validation import validate_integer, validate_nonnegative
+from orthospca.model.validation import validate_flag, validate_integer, validate_nonnegative
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Settings:
         For each stage.
     n_jobs : int or None
     tuning : Tuning
+    proof : bool
+        Whether only such arguments are used as a certificate can hold.
     """
 
     method: Method = Method.BRANCH_AND_BOUND
@@ -36,6 +38,7 @@ class Settings:
     node_limit: int | None = None
     n_jobs: int | None = None
     tuning: Tuning = DEFAULT
+    proof: bool = False
 
     @classmethod
     def validate(
@@ -50,6 +53,7 @@ class Settings:
         random_state: Any = None,
         callback: Any = None,
         tuning: Tuning | None = None,
+        proof: Any = False,
     ) -> Settings:
         """Check the arguments; a bad one is a ``ValueError`` that names it."""
         if not isinstance(method, str) or method not in list(Method):
@@ -65,6 +69,8 @@ class Settings:
             validate_integer("random_state", random_state, 0)
         if callback is not None and not callable(callback):
             raise InputError(f"callback must be callable, got {callback!r}")
+        if proof and method != Method.BRANCH_AND_BOUND:
+            raise InputError(f"proof needs method='branch-and-bound', got {str(method)!r}")
         return cls(
             method=Method(method),
             tolerance=Tolerance(validate_nonnegative("eps", eps), validate_nonnegative("gap", gap)),
@@ -72,6 +78,7 @@ class Settings:
             node_limit=node_limit,
             n_jobs=n_jobs,
             tuning=tuning or DEFAULT,
+            proof=validate_flag("proof", proof),
         )
 
     def watch(self, callback: Callback | None = None) -> Watch:

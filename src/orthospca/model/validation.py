@@ -123,6 +123,13 @@ def validate_nonnegative(name: str, value: Any) -> float:
     return float(value)
 
 
+def validate_flag(name: str, value: Any) -> bool:
+    """Return ``value`` as a bool, or raise ``ValueError``."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def _describe(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{type(value).__name__} {text[:50]}…"

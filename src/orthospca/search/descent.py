@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orthospca.bounds.conditioning.walk import Conditioning
+from orthospca.bounds.conditioning.walk import Conditioning, Dive
 from orthospca.model.nodes import Closed, Node, Reason
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import DescentTuning
@@ -75,33 +75,33 @@ class _Descent:
                 break
             if level >= known.upper:
                 continue
-            closed = self._dive(whole, self.tuning.level_budget, level)
-            if closed is None:
+            dive = self._dive(whole, self.tuning.level_budget, level)
+            if not dive.complete:
                 return False
-            known.tighten(max(closed.upper, outside))
+            known.tree = dive.level, dive.steps
+            known.tighten(max(dive.upper, outside))
             known.tell(1)
         return self._close([whole], self.tuning.last_budget)
 
-    def _dive(self, node: Node, budget: float, level: float) -> Closed | None:
-        """Search a node at a level; None if it could not be closed."""
+    def _dive(self, node: Node, budget: float, level: float) -> Dive:
+        """Search a node at a level."""
         known = self.known
         assert known.best is not None
         stop = known.watch.out_of_time
         dive = self.conditioning.dive(node, known.best, known.tolerance, budget, stop, level)
         known.improve(dive.best)
-        if not dive.complete:
-            return None
-        reason = Reason.CONDITIONED
-        return Closed(node.included, node.allowed, dive.upper, reason, dive.steps)
+        return dive
 
     def _close(self, nodes: Sequence[Node], budget: float) -> bool:
         """Whether all of the nodes are closed at the cutoff; they are then recorded."""
-        closed = []
+        closed, reason = [], Reason.CONDITIONED
         for node in nodes:
-            found = self._dive(node, budget, self.known.cutoff)
-            if found is None:
+            dive = self._dive(node, budget, self.known.cutoff)
+            if not dive.complete:
                 return False
-            closed.append(found)
+            closed.append(Closed(node.included, node.allowed, dive.upper, reason, dive.steps))
         for item in closed:
             self.known.record.enter(item)
+        if len(nodes) == 1:
+            self.known.tree = dive.level, dive.steps
         return True

@@ -11,11 +11,12 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from orthospca.bounds.conditioning.walk import Step
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Closed, Node, Reason
 from orthospca.model.result import Status
 from orthospca.model.tolerance import Tolerance
-from orthospca.search.outcome import Outcome
+from orthospca.search.outcome import Argument, Outcome
 from orthospca.supports.best import Candidate
 
 #: Multipliers and trees of closed nodes are kept up to this many bytes; the reasons always are.
@@ -115,6 +116,10 @@ class Knowledge(Generic[P]):
     record : Record
     open : OpenNodes
         Until a search begins, everything.
+    argument : Argument or None
+        Why the bound known of the whole stage holds.
+    tree : tuple of float and steps, or None
+        The lowest level at which one tree has closed everything, and that tree.
     """
 
     def __init__(
@@ -132,6 +137,8 @@ class Knowledge(Generic[P]):
         self.nodes = 0
         self.record = Record()
         self.open = OpenNodes([Node(np.arange(0), np.arange(problem.n_features))])
+        self.argument: Argument | None = None
+        self.tree: tuple[float, tuple[Step, ...]] | None = None
         self._known_upper = upper
 
     @property
@@ -155,9 +162,10 @@ class Knowledge(Generic[P]):
         if candidate is not None and candidate.value > self.lower:
             self.best = candidate
 
-    def tighten(self, upper: float) -> None:
-        """Take note of a bound on the whole stage."""
-        self._known_upper = min(self._known_upper, upper)
+    def tighten(self, upper: float, argument: Argument | None = None) -> None:
+        """Take note of a bound on the whole stage, and of why it holds."""
+        if upper < self._known_upper:
+            self._known_upper, self.argument = upper, argument
 
     def settle(self, upper: float, reason: Reason) -> None:
         """Close the whole stage: nothing in it exceeds the bound."""

@@ -21,7 +21,7 @@ from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import AIM, Tolerance
 from orthospca.search.forms import Form, value_of, with_rounding
 from orthospca.search.knowledge import Knowledge
-from orthospca.search.outcome import Rung
+from orthospca.search.outcome import Argument, Ground, Rung, embedded_steps
 from orthospca.supports.best import Candidate
 
 #: Of the gain that the next rung promises, a rung may leave this share open …
@@ -29,11 +29,28 @@ SHARE_OF_GAIN = 0.05
 #: … but it need not be proved closer than this share of the tolerance asked for.
 SMALLEST_SHARE = 0.2
 
+#: A stage is hard if so many of its rungs could not be proved.
+HARD = 3
+
 #: Closes what is left of a rung, or does what it can in little time.
 Closer = Callable[[Knowledge[Subproblem], Settings], None]
 
 
 def _do_nothing() -> None: ...
+
+
+def searched(
+    known: Knowledge[Subproblem], kept: IntArray, sieved_at: float, form: Form
+) -> tuple[float, Argument | None]:
+    """Return what one tree has proved on the features that were left, and that argument."""
+    upper = with_rounding(known.upper, form)
+    if known.tree is None:
+        return upper, None
+    level, steps = known.tree
+    # The bound is that of a level, even where all supports were found to be below it.
+    level = max(with_rounding(level, form), sieved_at)
+    argument = Argument(Ground.SIEVE, level, kept, embedded_steps(steps, kept))
+    return max(upper, level), argument
 
 
 class Ladder:
@@ -69,7 +86,7 @@ class Ladder:
         self.watch = watch
         self.rungs: list[Rung] = []
         self.best: list[Candidate | None] = [None] * (size + 1)
-        self._resisted = False
+        self._resisted = 0
         self._close = close
         self._caps = [*caps, *[math.inf] * (size - len(caps))]
 
@@ -105,43 +122,59 @@ class Ladder:
         Parameters
         ----------
         when_hard : callable
-            Called once, when a rung has resisted or half of the time is gone.
+            Called once, when some rungs have resisted or half of the time is gone.
         """
-        self.rungs = [Rung(1, self.best[1], min(self.form.first_bound(), self._caps[0]))]
+        first, ground = self.form.first_bound(), Ground.SINGLE
+        if self._caps[0] < first:
+            first, ground = self._caps[0], Ground.CAP
+        self.rungs = [Rung(1, self.best[1], first, argument=Argument(ground))]
         told = False
         for size in range(2, self.size):
             self.rungs.append(self._rung(size))
-            if not told and (self._resisted or self.watch.clock.is_half_gone):
+            if not told and (self._resisted >= HARD or self.watch.clock.is_half_gone):
                 told = True
                 when_hard()
 
     def _rung(self, size: int) -> Rung:
         """Prove one rung."""
-        form, best, cap = self.form, self.best[size], self._cap(size)
+        form, best = self.form, self.best[size]
+        cap, why = self._cap(size)
         if best is None or self.watch.out_of_time():
-            return Rung(size, best, cap)
+            return Rung(size, best, cap, argument=why)
         slack = self._slack(size)
         level = best.value + slack
         # Where the bound of the last rung is not below the level it rules nothing out, and a search
         # from scratch is left to the last rung.
         if cap <= level or (size > 2 and self.below >= level):
-            return Rung(size, best, cap)
+            self._resisted += cap > level
+            return Rung(size, best, cap, argument=why)
         problem, kept, outside = self.part(size, level, best)
         if problem is None:
-            return Rung(size, best, min(outside, cap))
+            if outside >= cap:
+                return Rung(size, best, cap, argument=why)
+            return Rung(size, best, outside, argument=Argument(Ground.SIEVE, level, kept))
         known = self.knowledge(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
         self._close(known, self.settings)
-        self._resisted |= known.upper > level
+        self._resisted += known.upper > level
         if known.best is not None and known.lower > best.value:
             best = known.best.embedded(kept, form.n_features)
             self._follow(best, size)
-        upper = max(with_rounding(known.upper, form), outside, self.below)
-        return Rung(size, best, min(upper, cap), len(kept))
+        upper, argument = searched(known, kept, level, form)
+        upper = max(upper, outside, self.below)
+        if argument is None or cap <= upper:
+            return Rung(size, best, cap, len(kept), why)
+        return Rung(size, best, upper, len(kept), argument)
 
-    def _cap(self, size: int) -> float:
-        """What is known of a rung before anything is done for it."""
-        known = min(self._caps[size - 1], self.form.bound_without_level(size, self.below))
-        return known if math.isfinite(known) else self.form.cheap_bound(size)
+    def _cap(self, size: int) -> tuple[float, Argument]:
+        """What is known of a rung before anything is done for it, and why."""
+        bounds = [
+            (self._caps[size - 1], Ground.CAP),
+            (self.form.bound_without_level(size, self.below), Ground.ROOTS),
+        ]
+        known, ground = min(bounds, key=lambda bound: bound[0])
+        if not math.isfinite(known):
+            known, ground = self.form.cheap_bound(size), Ground.ROWS
+        return max(known, self.below), Argument(ground)
 
     def _slack(self, size: int) -> float:
         """How far above its best vector a rung is to be proved."""

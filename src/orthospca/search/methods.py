@@ -23,8 +23,8 @@ from orthospca.model.tolerance import Tolerance
 from orthospca.search.descent import descend
 from orthospca.search.forms import SMALLEST_SCALE, Form, MatrixForm, with_rounding
 from orthospca.search.knowledge import Knowledge
-from orthospca.search.ladder import Ladder
-from orthospca.search.outcome import Outcome, Rung
+from orthospca.search.ladder import Ladder, searched
+from orthospca.search.outcome import Argument, Ground, Outcome, Rung
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import Candidate
 from orthospca.supports.enumeration import LARGEST_ENUMERATION, count_supports
@@ -68,7 +68,9 @@ def solve_stage(
     except KeyboardInterrupt:
         outcome = known.interrupted()
     if len(kept) < problem.n_features and outcome.best is not None:
-        outcome = replace(outcome, best=outcome.best.embedded(kept, problem.n_features), closed=())
+        rungs = tuple(rung.embedded(kept, problem.n_features) for rung in outcome.rungs)
+        best = outcome.best.embedded(kept, problem.n_features)
+        outcome = replace(outcome, best=best, closed=(), rungs=rungs)
     return outcome
 
 
@@ -144,7 +146,13 @@ def _by_ladder(known: Knowledge[Subproblem], settings: Settings, caps: Sequence[
     if found is not None:
         return found
     # No feasible vector was found: there is nothing to prune by.
-    return _search_classically(known, settings, settings.tuning.tree.enumerate_without_incumbent)
+    below = settings.tuning.tree.enumerate_without_incumbent
+    outcome = _search_classically(known, settings, below)
+    if not settings.proof or outcome.best is None:
+        return outcome
+    # Now there is one: the ladder can be climbed, and its argument written down.
+    again = Knowledge(problem, known.tolerance, known.watch, outcome.best)
+    return climb_stage(form, problem.sparsity, again, settings, caps) or outcome
 
 
 def climb_stage(
@@ -176,7 +184,7 @@ def climb_stage(
     """
     watch, tolerance = known.watch, known.tolerance
     ladder = Ladder(form, size, tolerance, settings, QuietWatch(watch), close_quickly, caps)
-    known.tighten(form.cheap_bound(size))
+    known.tighten(form.cheap_bound(size), Argument(Ground.ROWS))
     ladder.find()
     if known.best is not None:
         ladder.offer(known.best, int(np.count_nonzero(known.best.vector)))
@@ -185,26 +193,30 @@ def climb_stage(
     if known.best is None:
         return None
     if settings.method is Method.BRANCH_AND_BOUND or size == 1:
-        known.tighten(form.early_bound(known.best, size, watch.out_of_time))
-        known.tell(1)
+        if not settings.proof:
+            known.tighten(form.early_bound(known.best, size, watch.out_of_time))
+            known.tell(1)
         ladder.climb(lambda: _bound_early(form, known, settings))
         known.improve(ladder.best[size])
     if size == 1:
         known.settle(ladder.below, Reason.CLIMBED)
         return replace(known.outcome(), rungs=tuple(ladder.rungs))
-    known.tighten(form.bound_without_level(size, ladder.below))
+    known.tighten(form.bound_without_level(size, ladder.below), Argument(Ground.ROOTS))
     known.tell(1)
     verdict = _last_rung(form, size, ladder, known, settings)
     outcome = known.outcome(verdict)
     if not ladder.rungs:
         return outcome
-    last = Rung(size, outcome.best, outcome.upper)
+    last = Rung(size, outcome.best, outcome.upper, argument=known.argument)
     return replace(outcome, rungs=(*ladder.rungs, last))
 
 
 def _bound_early(form: Form, known: Knowledge[Any], settings: Settings) -> None:
     """Where rungs resist, or time is short, the stage has a bound before the ladder ends."""
     assert known.best is not None
+    if settings.proof:
+        # A relaxation is not among the arguments of a certificate.
+        return
     known.tighten(form.bound_where_rungs_resist(known.best, known.watch, settings.tuning))
     known.tell(1)
 
@@ -224,6 +236,7 @@ def _last_rung(
         problem, kept, outside = ladder.part(size, level, best)
         outside = with_rounding(outside, form)
         if problem is None:
+            known.tighten(outside, Argument(Ground.SIEVE, level, kept))
             known.settle(outside, Reason.CLIMBED)
             return None
         local = ladder.knowledge(problem, kept, best, known.tolerance, known.upper)
@@ -236,8 +249,9 @@ def _last_rung(
                 verdict = close(local, settings)
         finally:
             # An interrupt leaves what was found and proved so far.
-            upper = max(with_rounding(local.upper, form), outside)
-            known.tighten(upper)
+            upper, argument = searched(local, kept, level, form)
+            upper = max(upper, outside)
+            known.tighten(upper, argument)
             known.nodes = local.nodes
             improved = local.lower > best.value
             if improved and local.best is not None:
@@ -272,8 +286,14 @@ def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status
     problem, tuning = known.problem, settings.tuning
     conditioning = Conditioning(problem, tuning.walk)
     everything = _everything(problem)
-    if descend(known, conditioning, everything, [everything], -math.inf, tuning.descent):
+    descent = tuning.descent
+    if settings.proof:
+        # One tree, however long it takes: what a checker can follow.
+        descent = replace(descent, last_budget=math.inf)
+    if descend(known, conditioning, everything, [everything], -math.inf, descent):
         return None
+    if settings.proof:
+        return known.watch.verdict(known.nodes) or Status.NODE_LIMIT
     incumbent, cutoff = known.best, known.cutoff
     assert incumbent is not None
     screening = _screened(known, settings)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
 
-from orthospca._typing import Array
+import numpy as np
+
+from orthospca._typing import Array, IntArray
+from orthospca.bounds.conditioning.walk import Step
 from orthospca.model.nodes import Closed
 from orthospca.model.result import Status
 from orthospca.supports.best import Candidate
@@ -40,6 +44,53 @@ class Request:
         return max(self.hints, key=lambda hint: hint.value, default=None)
 
 
+class Ground(IntEnum):
+    """Why the bound of a rung holds; the numbers are those of the certificate format."""
+
+    SINGLE = 0
+    SIEVE = 1
+    ROOTS = 2
+    CAP = 3
+    ROWS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """What a checker needs to prove the bound of a rung anew.
+
+    Attributes
+    ----------
+    ground : Ground
+    level : float
+        At which the border rule was used and the tree was searched.
+    kept : integer array
+        The features that the border rule left.
+    steps : tuple of Step
+        The tree on them; empty if there is none.
+    """
+
+    ground: Ground
+    level: float = 0.0
+    kept: IntArray = field(default_factory=lambda: np.arange(0))
+    steps: tuple[Step, ...] = ()
+
+    def embedded(self, places: IntArray) -> Argument:
+        """Return the argument in terms of the features of which these were a part."""
+        return replace(self, kept=places[self.kept], steps=embedded_steps(self.steps, places))
+
+
+def embedded_steps(steps: tuple[Step, ...], places: IntArray) -> tuple[Step, ...]:
+    """Return a tree in terms of the features of which these were a part."""
+    return tuple(
+        Step(
+            places[step.removed],
+            int(places[step.branch]) if step.branch >= 0 else -1,
+            places[step.forced],
+        )
+        for step in steps
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Rung:
     """What is known for one sparsity.
@@ -53,12 +104,21 @@ class Rung:
         Proved bound on all of them.
     features : int
         How many were left to a search.
+    argument : Argument or None
+        Why the bound holds; None if that cannot be written down.
     """
 
     size: int
     best: Candidate | None
     upper: float
     features: int = 0
+    argument: Argument | None = field(default=None, repr=False)
+
+    def embedded(self, places: IntArray, n: int) -> Rung:
+        """Return the rung in terms of the n features of which these were a part."""
+        best = None if self.best is None else self.best.embedded(places, n)
+        argument = None if self.argument is None else self.argument.embedded(places)
+        return replace(self, best=best, argument=argument)
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,6 +62,8 @@ class Found:
         Of the whole.
     path : tuple of Component
         The first component for every smaller sparsity, if that was proved on the way.
+    ladders : tuple of tuples of Rung
+        Of each component, what was proved for its sparsity and all smaller ones.
     """
 
     components: tuple[Component, ...]
@@ -69,6 +71,7 @@ class Found:
     guarantee: float
     status: Status
     path: tuple[Component, ...] = ()
+    ladders: tuple[tuple[Rung, ...], ...] = ()
 
 
 def run_stages(
@@ -113,7 +116,8 @@ def run_stages(
     if status is None:
         status = ended or Status.INTERRUPTED
     guarantee = max(sequence.guarantees) if components else math.nan
-    return Found(components, exhausted, guarantee, status, sequence.path)
+    ladders = tuple(sequence.ladders)
+    return Found(components, exhausted, guarantee, status, sequence.path, ladders)
 
 
 class _Sequence:
@@ -122,6 +126,7 @@ class _Sequence:
     def __init__(self, stages: Stages, limits: Sequence[int], tolerance: Tolerance) -> None:
         self.components: list[Component] = []
         self.guarantees: list[float] = []
+        self.ladders: list[tuple[Rung, ...]] = []
         self._stages = stages
         self._limits = limits
         self._tolerance = tolerance
@@ -175,16 +180,18 @@ class _Sequence:
             self._caps = tuple(rung.upper for rung in outcome.rungs)
             if not self.components:
                 self.path = tuple(self._point(rung) for rung in outcome.rungs if rung.best)
-        self.take(component, add_up(upper, -value) if guarantee is None else guarantee)
+        guarantee = add_up(upper, -value) if guarantee is None else guarantee
+        self.take(component, guarantee, outcome.rungs)
         self._hints = [h for h in self._hints if h.vector is not best.vector]
         if self._stages.nested:
             self._raise_earlier(component.variance)
             self._exchange()
 
-    def take(self, component: Component, guarantee: float) -> None:
+    def take(self, component: Component, guarantee: float, ladder: tuple[Rung, ...] = ()) -> None:
         """Append a component."""
         self.components.append(component)
         self.guarantees.append(guarantee)
+        self.ladders.append(ladder)
 
     def _point(self, rung: Rung) -> Component:
         """What is known for one sparsity; where its budget was spent, the gap says so."""
@@ -232,6 +239,7 @@ class _Sequence:
             self.components[k:] = [taken]
             self._caps = ()
             self.guarantees[k:] = [self.guarantees[k]]
+            self.ladders[k:] = [self.ladders[k]]
             return
 
     def _status(self, value: float, upper: float, status: Status) -> Status:

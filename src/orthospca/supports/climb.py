@@ -95,7 +95,8 @@ class Climb:
         """Solve a support exactly, once."""
         support = np.sort(support)
         key = support.tobytes()
-        if key in self._seen:
+        # A vector may have vanished: where the form is zero, or nearly so, on all features.
+        if len(support) == 0 or key in self._seen:
             return None
         self._seen.add(key)
         found = best_on_support(self.problem, support)

@@ -80,6 +80,8 @@ class Dive:
         What the first step left of the node's indices; supports with others are at most ``upper``.
     steps : tuple of Step
         The tree, from which the bound can be checked again; if not complete, its first node.
+    level : float
+        At which it was searched.
     """
 
     complete: bool
@@ -87,6 +89,7 @@ class Dive:
     best: Candidate
     allowed: IntArray
     steps: tuple[Step, ...] = ()
+    level: float = math.inf
 
 
 class Conditioning:
@@ -156,7 +159,7 @@ class Conditioning:
             walk.step()
             if walk.best is not incumbent:
                 return Dive(False, math.inf, walk.best, node.allowed)
-        return Dive(True, walk.upper, walk.best, node.allowed, tuple(walk.steps))
+        return Dive(True, walk.upper, walk.best, node.allowed, tuple(walk.steps), walk.level)
 
     def frame(self, indices: IntArray, level: float, penalty: float) -> Frame:
         """Gather the form on some indices, and lower the level by all that rounding may add."""

@@ -1,0 +1,101 @@
+"""A certificate in memory and as a file: a zip of one JSON text and NumPy arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orthospca._typing import Array
+from orthospca.verify import Verdict, read, verify
+
+#: The same bytes for the same content, whenever it is written.
+NO_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What was found, and the argument that nothing is much better.
+
+    Attributes
+    ----------
+    manifest : dict
+        The problem, the components' variances and the bounds that are claimed.
+    arrays : dict of arrays
+        The components, and of each stage the rungs of its ladder and their trees.
+
+    Examples
+    --------
+    >>> from orthospca import datasets, solve
+    >>> result = solve(datasets.load_pitprops().covariance(), 5, 2, proof=True)
+    >>> result.certificate.verify().verified
+    True
+    """
+
+    manifest: dict[str, Any]
+    arrays: dict[str, Array]
+
+    @property
+    def sha256(self) -> str:
+        """Fingerprint of the matrix."""
+        return str(self.manifest["problem"]["sha256"])
+
+    def verify(self, Q: Any = None) -> Verdict:
+        """Check it with :func:`orthospca.verify.verify`."""
+        return verify(self, Q)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file, all or nothing."""
+        target = Path(path)
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
+        )
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(self.to_bytes())
+                stream.flush()
+                os.fsync(stream.fileno())
+            # As a file made in the usual way: the umask decides who may read it.
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(name, 0o666 & ~mask)
+            os.replace(name, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file."""
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+            text = json.dumps(self.manifest, indent=1, allow_nan=False)
+            archive.writestr(zipfile.ZipInfo("manifest.json", NO_DATE), text)
+            for name in sorted(self.arrays):
+                member = zipfile.ZipInfo(name, NO_DATE)
+                member.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(member, _npy(self.arrays[name]))
+        return buffer.getvalue()
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read a file; nothing of it is believed before it has been verified."""
+        return cls(*read(path))
+
+
+def _npy(array: Array) -> bytes:
+    array = np.ascontiguousarray(array)
+    little = array.dtype.newbyteorder("<")
+    buffer = io.BytesIO()
+    np.lib.format.write_array(
+        buffer, array.astype(little, copy=False), version=(1, 0), allow_pickle=False
+    )
+    return buffer.getvalue()

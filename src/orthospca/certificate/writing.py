@@ -1,0 +1,113 @@
+"""From what the stages have proved to the arrays of a certificate.
+
+The format is described in ``docs/reference/certificate.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from orthospca._typing import Array, IntArray
+from orthospca.certificate.files import Certificate
+from orthospca.model.result import Component
+from orthospca.search.outcome import Rung
+from orthospca.verify import FORMAT, VERSION, fingerprint
+
+#: Bytes of a matrix up to which the certificate holds it.
+LARGEST_HELD = 2**24
+
+
+def make_certificate(
+    matrix: Array,
+    sparsity: Sequence[int],
+    components: Sequence[Component],
+    ladders: Sequence[Sequence[Rung]],
+    exhausted: bool,
+    tolerances: dict[str, float],
+) -> Certificate:
+    """Gather what a checker needs.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+    sparsity : sequence of int
+        One for each component asked for.
+    components : sequence of Component
+    ladders : sequence of sequences of Rung
+        Of each component, from sparsity 1 on.
+    exhausted : bool
+    tolerances : dict
+        What was asked for; the checker does not look at it.
+    """
+    n = len(matrix)
+    stages: list[dict[str, Any]] = []
+    vectors = [component.vector for component in components]
+    arrays: dict[str, Array] = {
+        "components.npy": np.array(vectors, dtype=float).reshape(len(vectors), n)
+    }
+    if matrix.nbytes <= LARGEST_HELD:
+        arrays["matrix.npy"] = matrix
+    for k, (component, ladder) in enumerate(zip(components, ladders, strict=True)):
+        stages.append(
+            {
+                "variance": component.variance,
+                "upper_bound": component.upper_bound,
+                "status": str(component.status),
+            }
+        )
+        known = _with_arguments(ladder)
+        if known:
+            arrays.update((f"stage-{k}/{name}", a) for name, a in _rungs(known).items())
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "problem": {
+            "kind": "matrix",
+            "features": n,
+            "sha256": fingerprint(matrix),
+            "sparsity": [int(p) for p in sparsity],
+            **tolerances,
+        },
+        "stages": stages,
+        "exhausted": bool(exhausted),
+    }
+    return Certificate(manifest, arrays)
+
+
+def _with_arguments(ladder: Sequence[Rung]) -> list[Rung]:
+    """The rungs up to the first one whose bound has no argument of its own."""
+    known: list[Rung] = []
+    for rung in ladder:
+        if rung.argument is None:
+            break
+        known.append(rung)
+    return known
+
+
+def _rungs(rungs: Sequence[Rung]) -> dict[str, Array]:
+    arguments = [rung.argument for rung in rungs if rung.argument is not None]
+    steps = [step for argument in arguments for step in argument.steps]
+    arrays: dict[str, Array] = {
+        "kinds.npy": np.array([argument.ground for argument in arguments], dtype=np.int32),
+        "bounds.npy": np.array([rung.upper for rung in rungs], dtype=float),
+        "levels.npy": np.array([argument.level for argument in arguments], dtype=float),
+        "steps.npy": np.array([step.branch for step in steps], dtype=np.int32),
+        "steps_ends.npy": np.cumsum([len(a.steps) for a in arguments]).astype(np.int64),
+    }
+    for name, parts in (
+        ("kept", [argument.kept for argument in arguments]),
+        ("removed", [step.removed for step in steps]),
+        ("forced", [step.forced for step in steps]),
+    ):
+        arrays[f"{name}.npy"], arrays[f"{name}_ends.npy"] = _end_to_end(parts)
+    return arrays
+
+
+def _end_to_end(parts: Sequence[IntArray]) -> tuple[Any, Any]:
+    """Lists of features in one, and where each of them ends."""
+    ends = np.cumsum([len(part) for part in parts]).astype(np.int64)
+    values = np.concatenate([np.arange(0), *(np.sort(part) for part in parts)])
+    return values.astype(np.int32), ends

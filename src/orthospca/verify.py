@@ -1,0 +1,802 @@
+"""Check a certificate, trusting nothing of the solver that wrote it.
+
+This module needs Python and NumPy and imports nothing else of the package, so that it can be read,
+and copied, on its own.  ``docs/theory/trust.md`` derives every inequality used here.
+
+A certificate says of each stage k: *no vector of unit length with at most p nonzeros, orthogonal to
+the components before it, has a variance above U*.  The argument is a ladder.  For s = 1, 2, …, p a
+rung claims a bound b_s for s nonzeros, for one of these reasons:
+
+- SINGLE: b_1 is the largest variance of a feature that no component uses;
+- SIEVE: at a level L, the border rule rules out every feature that is not kept, and a tree of the
+  conditioned search deals with every support among those kept;
+- ROOTS: so many features would have to pass the border rule at a larger value that too few do;
+- CAP: an earlier stage, in which more vectors are feasible, has that bound;
+- ROWS: no support has rows with larger sums.
+
+Everything is computed anew, in floating point, with errors bounded on the unfavourable side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import itertools
+import json
+import math
+import sys
+import types
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+FORMAT, VERSION = "orthospca-certificate", 1
+SINGLE, SIEVE, ROOTS, CAP, ROWS = range(5)
+
+#: Unit roundoff of double precision, and more than all that underflow can take from a sum.
+UNIT, TINY = 2.0**-53, 1e-290
+#: Components are unit vectors, and orthogonal to each other, up to this.
+ORTHOGONALITY = 1e-12
+#: Variances are what the components have, up to this share.
+ACCURACY = 1e-11
+#: What a file may contain at most: bytes once unpacked, and members.
+LARGEST_FILE, MOST_MEMBERS = 2**31, 20_000
+#: Supports of one leaf, at most, that are tested one by one.
+LARGEST_LEAF = 100_000
+#: Multiples of the level by which vectors that are not feasible are pushed down, tried in turn.
+PENALTIES = (0.0, 10.0, 1e3, 1e5)
+#: Rounds of weights that a step is given before it is refused.
+WEIGHT_ROUNDS = 8
+
+Array = Any
+Progress = Callable[[float], None]
+
+
+class Unreadable(ValueError):
+    """The file is not a certificate, or damaged so that nothing can be said of it."""
+
+
+class Rejected(Exception):
+    """Something that the certificate claims does not follow."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a check.
+
+    Attributes
+    ----------
+    verified : bool
+        Whether everything claimed was proved.
+    reason : str
+        The first thing that failed, and where; empty if verified.
+    upper_bounds : tuple of float
+        The bounds that were proved, stage by stage, before anything failed.
+    """
+
+    verified: bool
+    reason: str = ""
+    upper_bounds: tuple[float, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.verified
+
+    def __str__(self) -> str:
+        return "VERIFIED" if self.verified else f"REJECTED: {self.reason}"
+
+
+def verify(certificate: Any, Q: Any = None, progress: Progress | None = None) -> Verdict:
+    """Check a certificate.
+
+    Parameters
+    ----------
+    certificate : path, or an object with ``manifest`` and ``arrays``
+    Q : array-like, optional
+        The matrix; needed if the certificate does not hold it.  One that it holds must be equal.
+    progress : callable, optional
+        Called with the share of the work done.
+
+    Raises
+    ------
+    Unreadable
+        If the file is no certificate.
+    """
+    if hasattr(certificate, "manifest"):
+        manifest, arrays = certificate.manifest, certificate.arrays
+    else:
+        manifest, arrays = read(certificate)
+    _check_machine()
+    check = _Check(manifest, arrays, progress or (lambda share: None))
+    try:
+        check.run(Q)
+    except Rejected as error:
+        return Verdict(False, str(error), tuple(check.proved))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        # An entry of the manifest, or an array, that is missing or of another kind.
+        return Verdict(False, f"malformed: {error!r}", tuple(check.proved))
+    return Verdict(True, "", tuple(check.proved))
+
+
+# Reading: nothing is unpacked before its size is known, and nothing is executed.
+
+
+def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the manifest and the arrays of a file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            names = {member.filename for member in members}
+            size = sum(member.file_size for member in members)
+            if len(names) < len(members) or len(names) > MOST_MEMBERS or size > LARGEST_FILE:
+                raise ValueError("more than a certificate may hold")
+            contents = {member.filename: _unpacked(archive, member) for member in members}
+        manifest = json.loads(contents.pop("manifest.json").decode("utf-8"))
+        if manifest["format"] != FORMAT or manifest["version"] != VERSION:
+            raise ValueError(f"not a certificate of version {VERSION}")
+        return manifest, {name: _array(data) for name, data in contents.items()}
+    except Exception as error:  # whatever damaged bytes may cause
+        raise Unreadable(f"{path}: {error or type(error).__name__}") from error
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{member.filename} is packed in an unusual way")
+    with archive.open(member) as stream:
+        data = stream.read(member.file_size + 1)
+    if len(data) != member.file_size:
+        raise ValueError(f"{member.filename} is not of the size it says")
+    return data
+
+
+def _array(data: bytes) -> Array:
+    """Return an array of plain numbers; its header must agree with the bytes there are."""
+    stream = io.BytesIO(data)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("an array of another version")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    rest = data[stream.tell() :]
+    if fortran or dtype.str not in ("<f8", "<i4", "<i8") or math.prod(shape) < 0:
+        raise ValueError("an array that is not of numbers in rows")
+    if math.prod(shape) * dtype.itemsize != len(rest):
+        raise ValueError("an array that is not of the shape it says")
+    return np.frombuffer(rest, dtype=dtype).reshape(shape)
+
+
+def fingerprint(matrix: Array) -> str:
+    """SHA-256 of a matrix: its shape, then its rows as little-endian doubles."""
+    matrix = np.ascontiguousarray(matrix, dtype="<f8")
+    digest = hashlib.sha256(repr(matrix.shape).encode())
+    digest.update(matrix.tobytes())
+    return digest.hexdigest()
+
+
+# What is certified
+
+
+class _Check:
+    """The claims of a certificate, one after the other."""
+
+    def __init__(
+        self, manifest: Mapping[str, Any], arrays: Mapping[str, Array], progress: Progress
+    ) -> None:
+        self.manifest = manifest
+        self.arrays = arrays
+        self.progress = progress
+        self.proved: list[float] = []
+        self._work, self._done = 1, 0
+
+    def run(self, Q: Any) -> None:
+        problem, stages = self.manifest["problem"], self.manifest["stages"]
+        n, limits = problem["features"], problem["sparsity"]
+        if problem["kind"] != "matrix":
+            raise Rejected(f"problem: {problem['kind']!r} is not known here")
+        Q = self._matrix(Q, n, problem["sha256"])
+        if not all(type(p) is int and 1 <= p <= n for p in limits) or len(stages) > len(limits):
+            raise Rejected("problem: the sparsities make no sense")
+        components = self._floats("components.npy", (len(stages), n))
+        steps = [len(self.arrays.get(f"stage-{k}/steps.npy", ())) for k in range(len(stages))]
+        self._work = max(sum(steps), 1)
+        rungs: list[dict[int, float]] = []
+        for k, stage in enumerate(stages):
+            where = f"stage {k + 1}"
+            value, upper = float(stage["variance"]), float(stage["upper_bound"])
+            _check_component(Q, components, k, limits[k], value, where)
+            proof = _Stage(Q, components[:k].T)
+            rungs.append({})
+            for s, bound in self._rungs(proof, k, limits[k], rungs, where):
+                rungs[k][s] = bound
+            # What is feasible here was feasible in every stage before.
+            earlier = [self.proved[j] for j in range(k) if limits[j] >= limits[k]]
+            last = min(limits[k], len(proof.usable))
+            best = min([rungs[k].get(last, math.inf), *earlier])
+            if not (best <= upper < math.inf and value <= upper):
+                raise Rejected(f"{where}: {upper!r} is claimed and only {best!r} proved")
+            self.proved.append(best)
+        if self.manifest["exhausted"]:
+            _check_exhausted(components, limits, len(stages))
+
+    def _matrix(self, given: Any, n: int, sha: str) -> Array:
+        """The matrix in question: given, or held by the certificate."""
+        if given is None and "matrix.npy" not in self.arrays:
+            raise Rejected("problem: the matrix is not in the file and was not given")
+        Q = self.arrays["matrix.npy"] if given is None else np.asarray(given, dtype=float)
+        if Q.shape != (n, n) or Q.dtype != np.float64:
+            raise Rejected(f"problem: a matrix of order {n} is expected, got {Q.shape}")
+        if not np.isfinite(Q).all() or (np.abs(Q) > 1e150).any():
+            raise Rejected("problem: entries that are not numbers, or too large")
+        if fingerprint(Q) != sha:
+            raise Rejected("problem: another matrix than the one that was certified")
+        if not (Q == Q.T).all():
+            raise Rejected("problem: the matrix is not symmetric")
+        return np.array(Q)
+
+    def _floats(self, name: str, shape: tuple[int, ...], largest: float = 1e300) -> Array:
+        array = self.arrays.get(name)
+        if array is None or array.dtype != np.float64 or array.shape != shape:
+            raise Rejected(f"{name}: an array of shape {shape} is expected")
+        if not (np.abs(array) <= largest).all():
+            raise Rejected(f"{name}: entries that are not numbers")
+        return array
+
+    def _rungs(
+        self, proof: _Stage, k: int, p: int, rungs: list[dict[int, float]], where: str
+    ) -> Iterator[tuple[int, float]]:
+        """Prove the rungs of a stage from the first to the last."""
+        folder, arrays, n = f"stage-{k}", self.arrays, len(proof.Q)
+        if f"{folder}/kinds.npy" not in arrays:
+            return
+        kinds = _integers(arrays, f"{folder}/kinds.npy", SINGLE, ROWS)
+        if len(kinds) > p:
+            raise Rejected(f"{where}: more rungs than there can be")
+        bounds = self._floats(f"{folder}/bounds.npy", (len(kinds),), math.inf)
+        levels = self._floats(f"{folder}/levels.npy", (len(kinds),))
+        kept = _features(arrays, f"{folder}/kept", n, len(kinds))
+        branches = _integers(arrays, f"{folder}/steps.npy", -1, n - 1)
+        removed = _features(arrays, f"{folder}/removed", n, len(branches))
+        forced = _features(arrays, f"{folder}/forced", n, len(branches))
+        trees = _parts(arrays, f"{folder}/steps", np.arange(len(branches)), len(kinds))
+        below = -math.inf
+        for s, kind in enumerate(kinds.tolist(), start=1):
+            place, claimed = f"{where}, rung {s}", float(bounds[s - 1])
+            if kind == SINGLE and s == 1:
+                bound = proof.largest_single()
+            elif kind == CAP:
+                bound = min((r.get(s, math.inf) for r in rungs[:k]), default=math.inf)
+            elif kind == ROOTS and s > 1:
+                bound = proof.size_th_root(s, below)
+            elif kind == ROWS:
+                bound = proof.largest_row(s)
+            elif kind == SIEVE and s > 1:
+                level, features = float(levels[s - 1]), kept[s - 1]
+                tree = [(int(branches[j]), removed[j], forced[j]) for j in trees[s - 1]]
+                proof.check_sieve(s, level, below, features, place)
+                if len(tree) or len(features) >= s:
+                    proof.check_tree(s, level, claimed, features, tree, place, self._tick)
+                    bound = level
+                else:
+                    # Supports among so few features have fewer than s of them.
+                    bound = max(level, below)
+            else:
+                raise Rejected(f"{place}: no such reason")
+            if not bound <= claimed:
+                raise Rejected(f"{place}: {claimed!r} is claimed and only {bound!r} proved")
+            below = claimed
+            yield s, claimed
+
+    def _tick(self) -> None:
+        self._done += 1
+        if self._done % 64 == 0:
+            self.progress(self._done / self._work)
+
+
+def _integers(arrays: Mapping[str, Array], name: str, least: int, most: int) -> Array:
+    """A list of numbers within limits."""
+    array = arrays[name]
+    if array.dtype.kind != "i" or array.ndim != 1:
+        raise Rejected(f"{name}: a list of integers is expected")
+    if len(array) and not (array.min() >= least and array.max() <= most):
+        raise Rejected(f"{name}: a number that cannot be")
+    return array.astype(np.int64)
+
+
+def _parts(arrays: Mapping[str, Array], name: str, values: Array, count: int) -> list[Array]:
+    """A list cut where its parts end."""
+    ends = _integers(arrays, f"{name}_ends.npy", 0, len(values))
+    if len(ends) != count or (np.diff(ends) < 0).any() or (ends[-1:] != len(values)).any():
+        raise Rejected(f"{name}: the parts do not add up")
+    return np.split(values, ends[:-1]) if count else []
+
+
+def _features(arrays: Mapping[str, Array], name: str, n: int, count: int) -> list[Array]:
+    """Lists of features, each in ascending order."""
+    parts = _parts(arrays, name, _integers(arrays, f"{name}.npy", 0, n - 1), count)
+    if any((np.diff(part) <= 0).any() for part in parts):
+        raise Rejected(f"{name}: features are not in order")
+    return parts
+
+
+# Components
+
+
+def _check_component(Q: Array, components: Array, k: int, p: int, value: float, where: str) -> None:
+    """Length, sparsity, orthogonality and variance, in rational arithmetic."""
+    support = np.flatnonzero(components[k])
+    if not 0 < len(support) <= p:
+        raise Rejected(f"{where}: {len(support)} nonzeros, and {p} are allowed")
+    x = [Fraction(float(v)) for v in components[k][support]]
+    length = sum((v * v for v in x), Fraction(0))
+    if abs(length - 1) > Fraction(ORTHOGONALITY):
+        raise Rejected(f"{where}: the component is not of unit length")
+    for j in range(k):
+        other = [Fraction(float(v)) for v in components[j][support]]
+        product = sum((v * w for v, w in zip(x, other, strict=True)), Fraction(0))
+        if abs(product) > Fraction(ORTHOGONALITY):
+            raise Rejected(f"{where}: not orthogonal to component {j + 1}")
+    part = Q[np.ix_(support, support)]
+    form, size = Fraction(0), Fraction(0)
+    for i, v in enumerate(x):
+        row = sum(Fraction(float(q)) * w for q, w in zip(part[i], x, strict=True))
+        form += v * row
+        size = max(size, abs(Fraction(float(np.abs(part[i]).max()))))
+    if abs(form / length - Fraction(value)) > Fraction(ACCURACY) * max(abs(form), size):
+        raise Rejected(f"{where}: the component has the variance {float(form / length)!r}")
+
+
+def _check_exhausted(components: Array, limits: list[int], found: int) -> None:
+    """No further vector is orthogonal to all components: every support has full rank."""
+    if found >= len(limits):
+        raise Rejected("exhausted: all components that were asked for are there")
+    p = limits[found]
+    X = components.T
+    alone = (np.count_nonzero(X, axis=0) == 1) if found else np.zeros(0, dtype=bool)
+    left = np.flatnonzero(~(X[:, alone] != 0).any(axis=1))
+    if len(left) == 0:
+        return
+    if math.comb(len(left), min(p, len(left))) > LARGEST_LEAF:
+        raise Rejected("exhausted: too many supports to look at")
+    for support in itertools.combinations(left.tolist(), min(p, len(left))):
+        if not _has_full_rank(X[list(support)]):
+            raise Rejected(f"exhausted: a vector on the features {support} is left")
+
+
+def _has_full_rank(rows: Array) -> bool:
+    """Whether only zero is orthogonal to all columns, in rational arithmetic."""
+    table = [[Fraction(float(v)) for v in row] for row in rows]
+    rank = 0
+    for column in range(rows.shape[1]):
+        pivot = next((i for i in range(rank, len(table)) if table[i][column]), None)
+        if pivot is None:
+            continue
+        table[rank], table[pivot] = table[pivot], table[rank]
+        for i in range(rank + 1, len(table)):
+            factor = table[i][column] / table[rank][column]
+            if factor:
+                table[i] = [a - factor * b for a, b in zip(table[i], table[rank], strict=True)]
+        rank += 1
+    return rank == len(table)
+
+
+# One stage
+
+
+class _Stage:
+    """The form of a stage: ``Q + XBᵀ + BXᵀ``, which is that of Q on every feasible vector.
+
+    ``B = ½X(XᵀQX) - QX`` would make it ``(I - XXᵀ)Q(I - XXᵀ)``; any B is valid, so that only the
+    rounding of the sum counts.  A feature that is all of some component is zero in every feasible
+    vector, and left out.
+    """
+
+    def __init__(self, Q: Array, X: Array) -> None:
+        self.Q = Q
+        n = len(Q)
+        alone = np.count_nonzero(X, axis=0) == 1
+        self.spent = (X[:, alone] != 0).any(axis=1)
+        self.X = np.ascontiguousarray(X[:, ~alone])
+        self.X[self.spent] = 0.0
+        self.touched = (self.X != 0).any(axis=1)
+        self.usable = np.flatnonzero(~self.spent)
+        self.M, self.radius = Q, 0.0
+        if self.touched.any():
+            self.M, self.radius = _folded(Q, self.X, np.flatnonzero(self.touched))
+        self._sums = np.zeros((n, 0))
+
+    def largest_single(self) -> float:
+        """The largest variance of a feature that no component uses."""
+        free = ~self.touched & ~self.spent
+        return float(np.max(self.Q.diagonal(), where=free, initial=-math.inf))
+
+    def largest_row(self, s: int) -> float:
+        """Gershgorin, with the s - 1 largest entries of each row."""
+        rows = np.abs(self.Q[np.ix_(self.usable, self.usable)])
+        np.fill_diagonal(rows, 0.0)
+        sums = np.cumsum(-np.sort(-rows, axis=1), axis=1)[:, : max(s - 1, 1)][:, -1]
+        diagonal = self.Q.diagonal()[self.usable]
+        sums = sums if s > 1 else np.zeros(len(sums))
+        raised = diagonal + sums + _rel(s + 2) * (np.abs(diagonal) + sums) + TINY
+        return float(np.where(sums == 0.0, diagonal, raised).max(initial=-math.inf))
+
+    def _beta(self, s: int) -> Array:
+        """Sums of the s - 1 largest squares of each row off the diagonal, not below the true."""
+        if self._sums.shape[1] < s - 1:
+            count = min(max(2 * (s - 1), 16), len(self.Q))
+            self._sums = _largest_squares(self.Q, count, 0.0)
+            if self.touched.any():
+                other = _largest_squares(self.M, count, self.radius)
+                self._sums = np.minimum(self._sums, other)
+        return self._sums[:, s - 2]
+
+    def size_th_root(self, s: int, below: float) -> float:
+        """A support with a value above this has s members that pass the border rule there."""
+        if below == -math.inf:
+            return math.inf
+        if len(self.usable) < s:
+            return below
+        d, beta = self.Q.diagonal()[self.usable], self._beta(s)[self.usable]
+        half = 0.5 * (below - d)
+        roots = 0.5 * (below + d) + np.sqrt(half * half + beta)
+        roots = roots + _rel(8) * (abs(below) + np.abs(d) + np.sqrt(beta)) + TINY
+        roots[self.touched[self.usable]] = math.inf
+        return max(below, float(np.sort(roots)[-s]))
+
+    def check_sieve(self, s: int, level: float, below: float, kept: Array, where: str) -> None:
+        """Every feature that is not kept is ruled out by the border rule.
+
+        With x = y + t·e_j, no component using j, y is feasible with one nonzero less, and so
+        ``xᵀQx`` is below the level if ``(L - U)(L - Q_jj) > β_j``, U bounding such y.
+        """
+        stays = np.zeros(len(self.Q), dtype=bool)
+        stays[kept] = True
+        if (self.spent & stays).any():
+            raise Rejected(f"{where}: a feature is kept that is used up")
+        alive = ~self.spent
+        beta: Array | None = self._beta(s)
+        while (alive & ~stays).any():
+            at = np.flatnonzero(alive)
+            if beta is None:
+                part = _largest_squares(self.M[np.ix_(at, at)], s - 1, self.radius)
+                beta = np.full(len(self.Q), math.inf)
+                beta[at] = part[:, -1]
+            room = level - self.Q.diagonal()
+            product = (level - below) * np.maximum(room, 0.0) * (1 - _rel(4))
+            out = (product > beta) & (room > 0) & ~self.touched & alive
+            if not (level > below > -math.inf) or not out.any():
+                lost = int(np.flatnonzero(alive & ~stays)[0])
+                raise Rejected(f"{where}: feature {lost} is not ruled out")
+            alive &= ~out
+            beta = None
+
+    def check_tree(
+        self,
+        s: int,
+        level: float,
+        claimed: float,
+        kept: Array,
+        tree: list[tuple[int, Array, Array]],
+        where: str,
+        tick: Callable[[], None],
+    ) -> None:
+        """Every support of s features among those kept is below the level, or tested."""
+        if not (self.touched <= np.isin(np.arange(len(self.Q)), kept)).all():
+            raise Rejected(f"{where}: a feature that components use is not kept")
+        walk = _Walk(self, kept, s, level, claimed)
+        pending = [(kept[:0], kept)]
+        for number, (branch, removed, forced) in enumerate(tree):
+            place = f"{where}, step {number + 1}"
+            tick()
+            if not pending:
+                raise Rejected(f"{place}: nothing is left to do")
+            inside, free = pending.pop()
+            if not (_within(removed, free) and _within(forced, np.setdiff1d(free, removed))):
+                raise Rejected(f"{place}: a feature that is not there")
+            left = np.setdiff1d(free, removed, assume_unique=True)
+            room = s - len(inside)
+            if branch < 0 and not len(forced) and len(left):
+                if len(removed):
+                    raise Rejected(f"{place}: features are left")
+                walk.check_supports(inside, free, place)
+                continue
+            if branch < 0 and not len(forced) and not len(free):
+                walk.check_supports(inside, free, place)
+                continue
+            if len(removed) or len(forced):
+                walk.check_step(inside, free, removed, forced, place)
+            if len(forced):
+                if branch >= 0:
+                    raise Rejected(f"{place}: forced, and branched too")
+                if len(forced) <= room:
+                    others = np.setdiff1d(left, forced, assume_unique=True)
+                    pending.append((np.union1d(inside, forced), others))
+            elif branch >= 0:
+                if branch not in left:
+                    raise Rejected(f"{place}: a feature that is not there")
+                others = left[left != branch]
+                pending.append((inside, others))
+                if room > 0:
+                    pending.append((np.union1d(inside, [branch]), others))
+        if pending:
+            raise Rejected(f"{where}: the tree ends too early")
+
+
+def _folded(Q: Array, X: Array, at: Array) -> tuple[Array, float]:
+    """``Q + XBᵀ + BXᵀ`` in the widest numbers there are, and how far an entry may be off."""
+    wide = np.longdouble
+    used = X[at].astype(wide)
+    image = Q[:, at].astype(wide) @ used
+    B = -image
+    B[at] += 0.5 * used @ (used.T @ image[at])
+    product, sizes = used @ B.T, np.abs(used) @ np.abs(B).T
+    product[:, at] += product[:, at].T
+    sizes[:, at] += sizes[:, at].T
+    M = Q.copy()
+    M[at] = Q[at] + product
+    M[:, at] = M[at].T
+    largest = float((sizes + np.abs(Q[at])).max())
+    unit = float(np.finfo(wide).eps)
+    radius = 2 * (2 * X.shape[1] + 4) * unit * largest + TINY
+    return M, radius + 2 * UNIT * float(np.abs(M[at]).max())
+
+
+def _largest_squares(matrix: Array, count: int, radius: float) -> Array:
+    """Sums of the 1, 2, … largest squares of each row off the diagonal, rounded up."""
+    n = len(matrix)
+    sums = np.zeros((n, count))
+    width = min(count, n - 1)
+    for start in range(0, n, 256):
+        rows = np.abs(matrix[start : start + 256]) + radius
+        rows[np.arange(len(rows)), np.arange(start, start + len(rows))] = 0.0
+        if width < n:
+            rows.partition(n - width, axis=1)
+        top = -np.sort(-rows[:, n - width :], axis=1)
+        sums[start : start + 256, :width] = np.cumsum(top * top, axis=1)
+    sums[:, width:] = sums[:, width - 1 : width] if width else 0.0
+    return sums * (1 + _rel(count + 4)) + TINY
+
+
+def _within(part: Array, whole: Array) -> bool:
+    return bool(np.isin(part, whole).all())
+
+
+def _rel(operations: int) -> float:
+    """Relative error of so many roundings of numbers of one sign (up to a hundred million)."""
+    return (operations + 4) * UNIT
+
+
+# The conditioned search
+
+
+class _Walk:
+    """Steps and leaves of one tree, at one level.
+
+    With F included and ``L·I - A_F = CCᵀ``, ``H = C⁻¹A_F``, a support ``F ∪ R`` is below the level
+    if and only if ``I - W_R`` is positive definite, W being ``A + HᵀH`` off its diagonal, scaled by
+    the roots of ``d = L - diag(A + HᵀH)``.  Rounding is taken from the level beforehand.
+    """
+
+    def __init__(self, stage: _Stage, kept: Array, s: int, level: float, claimed: float) -> None:
+        self.kept, self.s, self.level, self.claimed = kept, s, level, claimed
+        self.M = stage.M[np.ix_(kept, kept)]
+        self.Q = stage.Q[np.ix_(kept, kept)]
+        self.X = stage.X[kept]
+        self.radius = stage.radius
+        self.scale = float(np.abs(self.M).max(initial=0.0)) or 1.0
+        self.heaviest = float(np.square(self.X).sum(axis=1).max(initial=0.0))
+        self.penalties = PENALTIES if self.X.any() else PENALTIES[:1]
+
+    def check_step(
+        self, inside: Array, free: Array, removed: Array, forced: Array, where: str
+    ) -> None:
+        """No support above the level has a removed feature or lacks a forced one."""
+        F: Array = np.searchsorted(self.kept, inside)
+        U: Array = np.searchsorted(self.kept, free)
+        gone, must = np.isin(free, removed), np.isin(free, forced)
+        for penalty in self.penalties:
+            found = self._condition(F, U, penalty)
+            if found is not None and self._rules_out(*found, self.s - len(F), gone, must):
+                return
+        raise Rejected(f"{where}: does not follow")
+
+    def _condition(self, F: Array, U: Array, penalty: float) -> tuple[Array, Array] | None:
+        """``A + HᵀH`` on the free features, and the d of each; None if F reaches the level."""
+        s, level = self.s, self.level
+        kappa = penalty * max(abs(level), 1e-3 * self.scale)
+        radius = self.radius
+        if kappa:
+            size = kappa * self.heaviest + self.scale
+            radius += 2 * (self.X.shape[1] + 4) * UNIT * size + TINY
+        margin = 16 * s * (s + 8) * UNIT * (abs(level) + self.scale + kappa * self.heaviest) + TINY
+        level = level - s * radius - margin
+        A = self._form(U, U, kappa)
+        if len(F):
+            cross = self._form(F, U, kappa)
+            core = -self._form(F, F, kappa)
+            core[np.diag_indices(len(F))] += level
+            try:
+                C = np.linalg.cholesky(core)
+                H = np.linalg.solve(C, cross)
+            except np.linalg.LinAlgError:
+                return None
+            close = 0.5 * margin / s
+            if not (
+                np.abs(C @ C.T - core).max() <= close
+                and np.abs(C @ H - cross).max(initial=0.0) <= close
+                and not np.triu(C, 1).any()
+            ):
+                return None
+            A += H.T @ H
+        d = level - A.diagonal()
+        return (A, d) if (d > 0).all() and np.isfinite(A).all() else None
+
+    def _form(self, rows: Array, columns: Array, kappa: float) -> Array:
+        part = self.M[np.ix_(rows, columns)]
+        return part - kappa * (self.X[rows] @ self.X[columns].T) if kappa else part
+
+    def _rules_out(self, A: Array, d: Array, room: int, gone: Array, must: Array) -> bool:
+        """Whether all that is to be removed or forced follows from costs and weighted rows."""
+        if gone.all() and len(d) <= 8 * room:
+            complement = -A
+            complement[np.diag_indices(len(d))] = d
+            if _is_positive_definite(complement):
+                return True
+        W = A / np.sqrt(d)
+        W /= np.sqrt(d)[:, None]
+        np.fill_diagonal(W, 0.0)
+        W = np.abs(W)
+        # Weights after a few rounds do most; where they do not, all of them together may.
+        return _follows(W, room, gone, must, 3, False) or _follows(
+            W, room, gone, must, WEIGHT_ROUNDS, True
+        )
+
+    def check_supports(self, inside: Array, free: Array, where: str) -> None:
+        """Every largest support of a leaf, one by one, is below the bound claimed."""
+        chosen = min(self.s - len(inside), len(free))
+        if chosen < 0 or math.comb(len(free), chosen) > LARGEST_LEAF:
+            raise Rejected(f"{where}: too many supports to look at")
+        fixed: Array = np.searchsorted(self.kept, inside)
+        places: Array = np.searchsorted(self.kept, free)
+        for rest in itertools.combinations(places, chosen):
+            T: Array = np.array(sorted((*fixed, *rest)), dtype=np.intp)
+            if len(T) and not self._is_below(T):
+                features = self.kept[T].tolist()
+                raise Rejected(f"{where}: the support {features} is not below the bound")
+
+    def _is_below(self, T: Array) -> bool:
+        X = self.X[T]
+        if not X.any():
+            return _proves_below(self.M[np.ix_(T, T)], self.claimed, 0.0)
+        kappa = 1e5 * self.scale * 2 * self.s
+        radius = self.radius + 2 * (X.shape[1] + 4) * UNIT * (kappa * self.heaviest + self.scale)
+        penalised = self.M[np.ix_(T, T)] - kappa * (X @ X.T)
+        if _proves_below(penalised, self.claimed, radius + TINY):
+            return True
+        matrix, radius = _constrained(self.Q[np.ix_(T, T)], X, self.claimed - 0.1 * self.scale)
+        return _proves_below(matrix, self.claimed, radius) or _has_full_rank(X)
+
+
+def _follows(W: Array, room: int, gone: Array, must: Array, rounds: int, every: bool) -> bool:
+    """Whether costs and weights rule out what is gone, and force what must be in."""
+    at, shown = np.arange(len(W)), ~must
+    while gone[at].any() or not shown.all():
+        before = len(at)
+        if room <= 1 or before <= 1:
+            return True
+        V = W[np.ix_(at, at)]
+        left = _stays_by_costs(V, room) | ~gone[at]
+        at = at[left]
+        if len(at) <= 0.95 * before or len(at) <= 1:
+            continue
+        choices = list(_by_weights(V[np.ix_(left, left)], room, rounds))
+        left = np.ones(len(at), dtype=bool)
+        for stays, forced in choices if every else choices[-1:]:
+            # What one choice of weights shows is true whatever the others show.
+            shown[at[forced]] = True
+            left &= stays | ~gone[at]
+        at = at[left]
+        if len(at) == before and (gone[at].any() or not shown.all()):
+            return False
+    return True
+
+
+def _stays_by_costs(W: Array, room: int) -> Array:
+    """``λmax(W_R)² ≤ (r-1)/r ‖W_R‖²``: whether the dearest R with an index can reach 1."""
+    squares = W * W
+    count = min(room - 1, len(W) - 1)
+    squares.partition(len(W) - count, axis=1)
+    costs = squares[:, len(W) - count :].sum(axis=1)
+    ordered = np.sort(costs)[::-1]
+    dearest = np.minimum(ordered[:room].sum(), ordered[: room - 1].sum() + costs)
+    return dearest >= room / (room - 1) * (1 - _rel(4 * room * room + 60))
+
+
+def _by_weights(W: Array, room: int, rounds: int) -> Iterator[tuple[Array, Array]]:
+    """Collatz and Wielandt with the r - 1 largest products of each row, for better weights.
+
+    Yields which indices an R that reaches 1 can contain, and which ones it must contain.
+    """
+    m, count = len(W), min(room - 1, len(W) - 1)
+    limit = 1 - _rel(8 * room + 60)
+    weights = np.ones(m)
+    for _ in range(rounds):
+        products = W * weights
+        ordered = np.sort(products, axis=1)
+        sums = ordered[:, m - count :].sum(axis=1)
+        last, following = ordered[:, m - count], ordered[:, m - count - 1]
+        if (sums < limit * weights).all():
+            yield np.zeros(m, dtype=bool), np.ones(m, dtype=bool)
+            return
+        rounding = _rel(count + 4) * sums
+        # An index with a weight of its own, which its own row allows.
+        own = sums / limit * (1 + _rel(4))
+        fits = (np.maximum(sums - last, 0.0) + rounding)[:, None] + W * own
+        fits = fits < limit * weights[:, None]
+        np.fill_diagonal(fits, True)
+        # All rows without an index.
+        less = np.where(products >= last[:, None], products - following[:, None], 0.0)
+        without = (sums + rounding)[:, None] - less < limit * weights[:, None]
+        np.fill_diagonal(without, True)
+        yield ~fits.all(axis=0), without.all(axis=0)
+        weights = np.maximum(sums / sums.max(), 1e-9)
+
+
+# Definiteness (S. M. Rump, Verification of positive definiteness, BIT 46, 2006)
+
+
+def _is_positive_definite(matrix: Array, radius: float = 0.0) -> bool:
+    """Whether all symmetric matrices within the radius are positive definite, proved."""
+    n = len(matrix)
+    trace = float(matrix.diagonal().sum())
+    if not (math.isfinite(float(np.abs(matrix).sum())) and (matrix.diagonal() >= 0).all()):
+        return False
+    shifted = matrix.copy()
+    shift = 1.01 * (n + 4) * UNIT * trace + TINY + n * radius * (1 + 4 * UNIT)
+    shifted[np.diag_indices(n)] -= shift
+    try:
+        factor = np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.isfinite(factor).all())
+
+
+def _proves_below(matrix: Array, threshold: float, radius: float) -> bool:
+    negated = -matrix
+    negated[np.diag_indices(len(matrix))] += threshold
+    return _is_positive_definite(negated, radius)
+
+
+def _constrained(matrix: Array, V: Array, level: float) -> tuple[Array, float]:
+    """A form that is the same where ``Vᵀx = 0``, with the value ``level`` on the range of V."""
+    left, singular, right = np.linalg.svd(V, full_matrices=False)
+    kept = singular > 0.99 * ORTHOGONALITY
+    left = left * kept
+    inverse = np.divide(1.0, singular, out=np.zeros_like(singular), where=kept)
+    image = matrix @ left
+    G = image - 0.5 * left @ (left.T @ image) - 0.5 * level * left
+    B = -(G * inverse) @ right
+    wide = np.longdouble
+    product = V.astype(wide) @ B.astype(wide).T
+    folded = (matrix + product + product.T).astype(float)
+    sizes = float((np.abs(V) @ np.abs(B).T + np.abs(matrix)).max())
+    radius = 2 * (V.shape[1] + 4) * float(np.finfo(wide).eps) * sizes * (1 + 1e-6) + TINY
+    return folded, 2 * radius + 2 * UNIT * float(np.abs(folded).max())
+
+
+class _Callable(types.ModuleType):
+    """The module can be called as the function that it is named after."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Verdict:
+        return verify(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable
+
+
+def _check_machine() -> None:
+    """Rounding to nearest, no flushing to zero: what all of the above rests on."""
+    one, ulp = np.float64(1.0), np.float64(UNIT)
+    rounds = one + ulp == one and one + np.float64(1.5) * ulp == one + 2 * ulp
+    if not rounds or np.float64(1e-308) * np.float64(1e-10) == 0.0:
+        raise Rejected("this machine does not round to nearest, or loses small numbers")
