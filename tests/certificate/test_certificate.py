@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.problems import MATRICES
 
 import orthospca
+from helpers.problems import MATRICES
 from orthospca import Certificate, Status, datasets, solve, verify
 from orthospca._errors import InputError
 
