@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from orthospca._errors import InputError
 from orthospca._methods import Method
+from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
 from orthospca.blocks.partitioned import PartitionedMatrix
 from orthospca.blocks.partitioned_data import PartitionedData
 from orthospca.blocks.pool import BlockStages
 from orthospca.blocks.thresholds import plan_blocks, plan_blocks_of_data, validate_threshold
 from orthospca.certificate.writing import make_certificate
+from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
 from orthospca.model.journal import Callback
@@ -155,9 +159,10 @@ def solve_as_set(
             stages = _stages_of_matrix(problem, threshold, settings, watch)
         found = run_stages(stages, problem.sparsity, settings.tolerance, watch, known)
     certificate = None
-    if settings.proof and isinstance(problem, Problem):
+    if settings.proof:
         certificate = make_certificate(
-            problem.covariance,
+            problem.covariance if isinstance(problem, Problem) else _factor(problem.covariance),
+            "matrix" if isinstance(problem, Problem) else "factor",
             problem.sparsity,
             found.components,
             found.ladders,
@@ -182,6 +187,11 @@ def solve_as_set(
     )
 
 
+def _factor(covariance: DataCovariance) -> Array:
+    """B of ``Q = BᵀB``: the data, centred and scaled."""
+    return covariance.factor(np.arange(covariance.n_features))
+
+
 def is_wide(Q: Any, settings: Settings) -> bool:
     """Whether ``Q`` is given by data and too large to be formed."""
     return isinstance(Q, DataCovariance) and Q.n_features > settings.tuning.wide.formed
@@ -195,8 +205,7 @@ def _stages_of_matrix(
     if settings.method is Method.DEFLATION:
         return DeflatedStages(Q, settings, watch)
     if settings.proof:
-        if threshold != 0.0:
-            raise InputError(f"proof needs threshold=0, got {threshold!r}")
+        _refuse_thresholds(threshold)
         return MatrixStages(Q, settings, watch)
     plan = plan_blocks(problem, threshold, settings)
     if settings.method is Method.ENUMERATION:
@@ -210,6 +219,11 @@ def _stages_of_matrix(
     return BlockStages(partitioned, settings, plan.tolerance, watch, plan.note)
 
 
+def _refuse_thresholds(threshold: float | str | Blocks) -> None:
+    if threshold != 0.0:
+        raise InputError(f"proof needs threshold=0, got {threshold!r}")
+
+
 def _stages_of_data(
     problem: DataProblem,
     threshold: float | str | Blocks,
@@ -219,10 +233,9 @@ def _stages_of_data(
 ) -> Stages:
     """Choose the way through a problem whose matrix is not formed."""
     if settings.proof:
-        raise InputError(
-            f"proof needs data with at most {settings.tuning.wide.formed} features, "
-            f"got {problem.n_features}"
-        )
+        _refuse_thresholds(threshold)
+        if not isinstance(problem.covariance.source, LocalColumns):
+            raise InputError("proof needs data in memory that are not sparse")
     if settings.method not in (Method.BRANCH_AND_BOUND, Method.EIGENVALUE):
         raise InputError(
             f"method must be 'branch-and-bound' or 'eigenvalue' for data with "

@@ -45,6 +45,8 @@ ORTHOGONALITY = 1e-12
 ACCURACY = 1e-11
 #: What a file may contain at most: bytes once unpacked, and members.
 LARGEST_FILE, MOST_MEMBERS = 2**31, 20_000
+#: Features of which a part of ``BᵀB`` is formed, at most.
+LARGEST_PART = 6000
 #: Supports of one leaf, at most, that are tested one by one.
 LARGEST_LEAF = 100_000
 #: Multiples of the level by which vectors that are not feasible are pushed down, tried in turn.
@@ -192,9 +194,8 @@ class _Check:
     def run(self, Q: Any) -> None:
         problem, stages = self.manifest["problem"], self.manifest["stages"]
         n, limits = problem["features"], problem["sparsity"]
-        if problem["kind"] != "matrix":
-            raise Rejected(f"problem: {problem['kind']!r} is not known here")
-        Q = self._matrix(Q, n, problem["sha256"])
+        kind = {"matrix": _Stage, "factor": _FactorStage}[problem["kind"]]
+        Q = self._given(Q, f"{problem['kind']}.npy", n, problem["sha256"])
         if not all(type(p) is int and 1 <= p <= n for p in limits) or len(stages) > len(limits):
             raise Rejected("problem: the sparsities make no sense")
         components = self._floats("components.npy", (len(stages), n))
@@ -204,8 +205,8 @@ class _Check:
         for k, stage in enumerate(stages):
             where = f"stage {k + 1}"
             value, upper = float(stage["variance"]), float(stage["upper_bound"])
-            _check_component(Q, components, k, limits[k], value, where)
-            proof = _Stage(Q, components[:k].T)
+            proof = kind(Q, components[:k].T)
+            _check_component(proof, components, k, limits[k], value, where)
             rungs.append({})
             for s, bound in self._rungs(proof, k, limits[k], rungs, where):
                 rungs[k][s] = bound
@@ -219,18 +220,18 @@ class _Check:
         if self.manifest["exhausted"]:
             _check_exhausted(components, limits, len(stages))
 
-    def _matrix(self, given: Any, n: int, sha: str) -> Array:
-        """The matrix in question: given, or held by the certificate."""
-        if given is None and "matrix.npy" not in self.arrays:
-            raise Rejected("problem: the matrix is not in the file and was not given")
-        Q = self.arrays["matrix.npy"] if given is None else np.asarray(given, dtype=float)
-        if Q.shape != (n, n) or Q.dtype != np.float64:
-            raise Rejected(f"problem: a matrix of order {n} is expected, got {Q.shape}")
-        if not np.isfinite(Q).all() or (np.abs(Q) > 1e150).any():
+    def _given(self, given: Any, name: str, n: int, sha: str) -> Array:
+        """The matrix in question, or B of ``Q = BᵀB``: given, or held by the certificate."""
+        if given is None and name not in self.arrays:
+            raise Rejected(f"problem: {name} is not in the file and was not given")
+        Q = self.arrays[name] if given is None else np.asarray(given, dtype=float)
+        if Q.ndim != 2 or Q.shape[1] != n or Q.dtype != np.float64:
+            raise Rejected(f"problem: {n} features are expected, got the shape {Q.shape}")
+        if not (np.abs(Q) <= 1e150).all():
             raise Rejected("problem: entries that are not numbers, or too large")
         if fingerprint(Q) != sha:
             raise Rejected("problem: another matrix than the one that was certified")
-        if not (Q == Q.T).all():
+        if name == "matrix.npy" and (len(Q) != n or not (Q == Q.T).all()):
             raise Rejected("problem: the matrix is not symmetric")
         return np.array(Q)
 
@@ -246,7 +247,7 @@ class _Check:
         self, proof: _Stage, k: int, p: int, rungs: list[dict[int, float]], where: str
     ) -> Iterator[tuple[int, float]]:
         """Prove the rungs of a stage from the first to the last."""
-        folder, arrays, n = f"stage-{k}", self.arrays, len(proof.Q)
+        folder, arrays, n = f"stage-{k}", self.arrays, proof.n
         if f"{folder}/kinds.npy" not in arrays:
             return
         kinds = _integers(arrays, f"{folder}/kinds.npy", SINGLE, ROWS)
@@ -322,28 +323,27 @@ def _features(arrays: Mapping[str, Array], name: str, n: int, count: int) -> lis
 # Components
 
 
-def _check_component(Q: Array, components: Array, k: int, p: int, value: float, where: str) -> None:
+def _check_component(
+    proof: _Stage, components: Array, k: int, p: int, value: float, where: str
+) -> None:
     """Length, sparsity, orthogonality and variance, in rational arithmetic."""
     support = np.flatnonzero(components[k])
     if not 0 < len(support) <= p:
         raise Rejected(f"{where}: {len(support)} nonzeros, and {p} are allowed")
     x = [Fraction(float(v)) for v in components[k][support]]
-    length = sum((v * v for v in x), Fraction(0))
+    length = _inner(x, x)
     if abs(length - 1) > Fraction(ORTHOGONALITY):
         raise Rejected(f"{where}: the component is not of unit length")
     for j in range(k):
-        other = [Fraction(float(v)) for v in components[j][support]]
-        product = sum((v * w for v, w in zip(x, other, strict=True)), Fraction(0))
-        if abs(product) > Fraction(ORTHOGONALITY):
+        if abs(_inner(x, components[j][support])) > Fraction(ORTHOGONALITY):
             raise Rejected(f"{where}: not orthogonal to component {j + 1}")
-    part = Q[np.ix_(support, support)]
-    form, size = Fraction(0), Fraction(0)
-    for i, v in enumerate(x):
-        row = sum(Fraction(float(q)) * w for q, w in zip(part[i], x, strict=True))
-        form += v * row
-        size = max(size, abs(Fraction(float(np.abs(part[i]).max()))))
+    form, size = proof.exact_form(support, x)
     if abs(form / length - Fraction(value)) > Fraction(ACCURACY) * max(abs(form), size):
         raise Rejected(f"{where}: the component has the variance {float(form / length)!r}")
+
+
+def _inner(x: Any, y: Any) -> Fraction:
+    return sum((Fraction(v) * Fraction(w) for v, w in zip(x, y, strict=True)), Fraction(0))
 
 
 def _check_exhausted(components: Array, limits: list[int], found: int) -> None:
@@ -392,23 +392,44 @@ class _Stage:
     """
 
     def __init__(self, Q: Array, X: Array) -> None:
-        self.Q = Q
-        n = len(Q)
         alone = np.count_nonzero(X, axis=0) == 1
-        self.spent = (X[:, alone] != 0).any(axis=1)
-        self.X = np.ascontiguousarray(X[:, ~alone])
-        self.X[self.spent] = 0.0
-        self.touched = (self.X != 0).any(axis=1)
-        self.usable = np.flatnonzero(~self.spent)
-        self.M, self.radius = Q, 0.0
+        spent = (X[:, alone] != 0).any(axis=1)
+        X = np.array(X[:, ~alone])
+        X[spent] = 0.0
+        self._set_up(len(Q), X, spent)
+        self.Q, self.M, self.radius = Q, Q, 0.0
+        self.diagonal = Q.diagonal()
         if self.touched.any():
-            self.M, self.radius = _folded(Q, self.X, np.flatnonzero(self.touched))
+            self.M, self.radius = _folded(Q, X, np.flatnonzero(self.touched))
+
+    #: How far an entry of Q as computed may be from the true one.
+    entry = 0.0
+
+    def _set_up(self, n: int, X: Array, spent: Array) -> None:
+        self.n, self.X, self.spent = n, X, spent
+        self.touched = (X != 0).any(axis=1)
+        self.usable = np.flatnonzero(~spent)
         self._sums = np.zeros((n, 0))
+
+    def exact_form(self, support: Array, x: list[Fraction]) -> tuple[Fraction, Fraction]:
+        """``xᵀQx``, and the size of what it is added up from."""
+        part = self.Q[np.ix_(support, support)]
+        form = _inner(x, [_inner(row, x) for row in part])
+        return form, Fraction(float(np.abs(part).max()))
+
+    def part(self, kept: Array) -> tuple[Array, Array, float]:
+        """Q and the form on some features, and how far an entry of these may be off."""
+        at = np.ix_(kept, kept)
+        return self.Q[at], self.M[at], self.radius
+
+    def _by_variance(self, level: float, below: float) -> Array:
+        """Whether variances alone rule a feature out; that takes a form known to be ≥ 0."""
+        return np.zeros(self.n, dtype=bool)
 
     def largest_single(self) -> float:
         """The largest variance of a feature that no component uses."""
         free = ~self.touched & ~self.spent
-        return float(np.max(self.Q.diagonal(), where=free, initial=-math.inf))
+        return float(np.max(self.diagonal, where=free, initial=-math.inf))
 
     def largest_row(self, s: int) -> float:
         """Gershgorin, with the s - 1 largest entries of each row."""
@@ -420,7 +441,7 @@ class _Stage:
         raised = diagonal + sums + _rel(s + 2) * (np.abs(diagonal) + sums) + TINY
         return float(np.where(sums == 0.0, diagonal, raised).max(initial=-math.inf))
 
-    def _beta(self, s: int) -> Array:
+    def _beta(self, s: int, wanted: Array) -> Array:
         """Sums of the s - 1 largest squares of each row off the diagonal, not below the true."""
         if self._sums.shape[1] < s - 1:
             count = min(max(2 * (s - 1), 16), len(self.Q))
@@ -436,7 +457,7 @@ class _Stage:
             return math.inf
         if len(self.usable) < s:
             return below
-        d, beta = self.Q.diagonal()[self.usable], self._beta(s)[self.usable]
+        d, beta = self.diagonal[self.usable], self._beta(s, self.usable)[self.usable]
         half = 0.5 * (below - d)
         roots = 0.5 * (below + d) + np.sqrt(half * half + beta)
         roots = roots + _rel(8) * (abs(below) + np.abs(d) + np.sqrt(beta)) + TINY
@@ -449,19 +470,21 @@ class _Stage:
         With x = y + t·e_j, no component using j, y is feasible with one nonzero less, and so
         ``xᵀQx`` is below the level if ``(L - U)(L - Q_jj) > β_j``, U bounding such y.
         """
-        stays = np.zeros(len(self.Q), dtype=bool)
+        stays = np.zeros(self.n, dtype=bool)
         stays[kept] = True
         if (self.spent & stays).any():
             raise Rejected(f"{where}: a feature is kept that is used up")
-        alive = ~self.spent
-        beta: Array | None = self._beta(s)
+        alive = ~self.spent & (stays | ~self._by_variance(level, below))
+        beta: Array | None = self._beta(s, np.flatnonzero(alive & ~stays))
         while (alive & ~stays).any():
             at = np.flatnonzero(alive)
             if beta is None:
-                part = _largest_squares(self.M[np.ix_(at, at)], s - 1, self.radius)
-                beta = np.full(len(self.Q), math.inf)
-                beta[at] = part[:, -1]
-            room = level - self.Q.diagonal()
+                if len(at) > LARGEST_PART:
+                    raise Rejected(f"{where}: {len(at)} features are left, too many")
+                _, part, radius = self.part(at)
+                beta = np.full(self.n, math.inf)
+                beta[at] = _largest_squares(part, s - 1, radius)[:, -1]
+            room = level - self.diagonal
             product = (level - below) * np.maximum(room, 0.0) * (1 - _rel(4))
             out = (product > beta) & (room > 0) & ~self.touched & alive
             if not (level > below > -math.inf) or not out.any():
@@ -481,7 +504,7 @@ class _Stage:
         tick: Callable[[], None],
     ) -> None:
         """Every support of s features among those kept is below the level, or tested."""
-        if not (self.touched <= np.isin(np.arange(len(self.Q)), kept)).all():
+        if not (self.touched <= np.isin(np.arange(self.n), kept)).all():
             raise Rejected(f"{where}: a feature that components use is not kept")
         walk = _Walk(self, kept, s, level, claimed)
         pending = [(kept[:0], kept)]
@@ -520,6 +543,80 @@ class _Stage:
                     pending.append((np.union1d(inside, [branch]), others))
         if pending:
             raise Rejected(f"{where}: the tree ends too early")
+
+
+class _FactorStage(_Stage):
+    """The same where ``Q = BᵀB`` and only parts of it are ever formed.
+
+    With any G, ``(B - GXᵀ)x = Bx`` on feasible vectors, so that the columns of B that components
+    use may be replaced; G = BX makes their norms smallest.
+    """
+
+    def __init__(self, B: Array, X: Array) -> None:
+        m, n = B.shape
+        self._set_up(n, np.array(X), np.zeros(n, dtype=bool))
+        self.B = B
+        squares = np.einsum("ij,ij->j", B, B)
+        self.error = _rel(m + 4)
+        self.entry = self.error * float(squares.max()) + TINY
+        self.diagonal = squares * (1 + self.error) + TINY
+        at = np.flatnonzero(self.touched)
+        if len(at):
+            G = B[:, at] @ self.X[at]
+            columns = B[:, at] - G @ self.X[at].T
+            sizes = np.abs(B[:, at]) + np.abs(G) @ np.abs(self.X[at]).T
+            lost = 2 * _rel(X.shape[1] + 4) * np.sqrt(np.einsum("ij,ij->j", sizes, sizes))
+            roots = np.sqrt(np.einsum("ij,ij->j", columns, columns)) * (1 + self.error) + lost
+            self.diagonal[at] = roots * roots * (1 + _rel(4)) + TINY
+
+    def exact_form(self, support: Array, x: list[Fraction]) -> tuple[Fraction, Fraction]:
+        """``‖Bx‖²``."""
+        image = [_inner(row, x) for row in self.B[:, support]]
+        return _inner(image, image), Fraction(0)
+
+    def part(self, kept: Array) -> tuple[Array, Array, float]:
+        """Q and the form on some features, and how far an entry of these may be off."""
+        Q = self.B[:, kept].T @ self.B[:, kept]
+        Q = 0.5 * (Q + Q.T)
+        at = np.flatnonzero(self.touched[kept])
+        if len(at) == 0:
+            return Q, Q, self.entry
+        M, radius = _folded(Q, self.X[kept], at)
+        return Q, M, radius + self.entry
+
+    def _by_variance(self, level: float, below: float) -> Array:
+        """A form ≥ 0 on a support is at most its value without j and the variance of j."""
+        total = (self.diagonal + max(below, 0.0)) * (1 + _rel(2))
+        return (total < level) & ~self.touched & (below > -math.inf)
+
+    def largest_row(self, s: int) -> float:
+        """``|Q_ij|² ≤ Q_ii Q_jj``: rows add up to no more than roots of variances allow."""
+        roots = np.sqrt(self.diagonal)
+        largest = np.sort(roots)[::-1][:s]
+        # The others of a row are at most the s - 1 largest, or the s largest without itself.
+        rest = np.where(roots >= largest[-1], largest.sum() - roots, largest[: s - 1].sum())
+        return float((roots * (roots + rest)).max()) * (1 + _rel(s + 8)) + TINY
+
+    def size_th_root(self, s: int, below: float) -> float:
+        """The smallest variance in a support is at most the s-th largest of all."""
+        if self.touched.any() or below == -math.inf:
+            return math.inf
+        return (max(below, 0.0) + float(np.sort(self.diagonal)[-s])) * (1 + _rel(1))
+
+    def _beta(self, s: int, wanted: Array) -> Array:
+        """As of any form, for the rows that are wanted; of Q itself, whatever components use."""
+        if self._sums.shape[1] < s - 1:
+            self._sums = np.full((self.n, min(2 * s + 14, self.n)), math.inf)
+        missing = wanted[np.isinf(self._sums[wanted, 0])]
+        width = self._sums.shape[1]
+        for start in range(0, len(missing), 256):
+            rows = missing[start : start + 256]
+            entries = np.abs(self.B[:, rows].T @ self.B) + self.entry
+            entries[np.arange(len(rows)), rows] = 0.0
+            entries.partition(self.n - width, axis=1)
+            top = -np.sort(-entries[:, self.n - width :], axis=1)
+            self._sums[rows] = np.cumsum(top * top, axis=1) * (1 + _rel(width + 4)) + TINY
+        return self._sums[:, s - 2]
 
 
 def _folded(Q: Array, X: Array, at: Array) -> tuple[Array, float]:
@@ -579,10 +676,9 @@ class _Walk:
 
     def __init__(self, stage: _Stage, kept: Array, s: int, level: float, claimed: float) -> None:
         self.kept, self.s, self.level, self.claimed = kept, s, level, claimed
-        self.M = stage.M[np.ix_(kept, kept)]
-        self.Q = stage.Q[np.ix_(kept, kept)]
+        self.Q, self.M, self.radius = stage.part(kept)
+        self.entry = stage.entry
         self.X = stage.X[kept]
-        self.radius = stage.radius
         self.scale = float(np.abs(self.M).max(initial=0.0)) or 1.0
         self.heaviest = float(np.square(self.X).sum(axis=1).max(initial=0.0))
         self.penalties = PENALTIES if self.X.any() else PENALTIES[:1]
@@ -667,14 +763,14 @@ class _Walk:
     def _is_below(self, T: Array) -> bool:
         X = self.X[T]
         if not X.any():
-            return _proves_below(self.M[np.ix_(T, T)], self.claimed, 0.0)
+            return _proves_below(self.M[np.ix_(T, T)], self.claimed, self.radius)
         kappa = 1e5 * self.scale * 2 * self.s
         radius = self.radius + 2 * (X.shape[1] + 4) * UNIT * (kappa * self.heaviest + self.scale)
         penalised = self.M[np.ix_(T, T)] - kappa * (X @ X.T)
         if _proves_below(penalised, self.claimed, radius + TINY):
             return True
         matrix, radius = _constrained(self.Q[np.ix_(T, T)], X, self.claimed - 0.1 * self.scale)
-        return _proves_below(matrix, self.claimed, radius) or _has_full_rank(X)
+        return _proves_below(matrix, self.claimed, radius + self.entry) or _has_full_rank(X)
 
 
 def _follows(W: Array, room: int, gone: Array, must: Array, rounds: int, every: bool) -> bool:
@@ -781,7 +877,7 @@ def _constrained(matrix: Array, V: Array, level: float) -> tuple[Array, float]:
     folded = (matrix + product + product.T).astype(float)
     sizes = float((np.abs(V) @ np.abs(B).T + np.abs(matrix)).max())
     radius = 2 * (V.shape[1] + 4) * float(np.finfo(wide).eps) * sizes * (1 + 1e-6) + TINY
-    return folded, 2 * radius + 2 * UNIT * float(np.abs(folded).max())
+    return folded, radius + 2 * UNIT * float(np.abs(folded).max())
 
 
 class _Callable(types.ModuleType):

@@ -45,7 +45,7 @@ def forced_wide(
         Whether a search by traces is tried first.
     """
     wide: dict[str, Any] = {"formed": 0, "few": few, "largest_matrix": largest_matrix}
-    wide |= {"few_traced": 3, "traced_budget": 5}
+    wide |= {"few_traced": 3, "traced_budget": 5, "cheap_products": 0.0}
     if few == 0:
         wide |= {"starts": 2, "iterations": 1, "first_batch": 2, "spare_entries": 1}
     if not traces:

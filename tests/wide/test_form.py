@@ -101,8 +101,14 @@ WAYS = {
     "rows": ROWS,
     "short lists": {**ROWS, "listed": 6},
     "very short lists": {**ROWS, "listed": 4},
-    "traces": {"few": 0, "few_traced": 0, "trace_budget": 60},
-    "traces and matrices": {"few": 0, "few_traced": 6, "trace_budget": 60, "first_batch": 3},
+    "traces": {"few": 0, "few_traced": 0, "trace_budget": 60, "cheap_products": 0},
+    "traces and matrices": {
+        "few": 0,
+        "few_traced": 6,
+        "trace_budget": 60,
+        "first_batch": 3,
+        "cheap_products": 0,
+    },
 }
 
 
@@ -128,7 +134,9 @@ def test_supports_above_the_level_are_kept(seed: int, p: int, way: str) -> None:
 def test_a_sieve_that_was_stopped(seed: int, stopped_after: int) -> None:
     """Tests that a stop between two steps leaves a sieve that is true."""
     case = case_of(seed, 3)
-    form = case.form(**{**ROWS, "trace_budget": 50, "few_traced": 0, "listed": 4})
+    form = case.form(
+        **{**ROWS, "trace_budget": 50, "few_traced": 0, "listed": 4, "cheap_products": 0}
+    )
     form.find(never)
     asked = 0
 
@@ -160,7 +168,7 @@ def test_too_many_features_for_a_matrix(seed: int, largest: int) -> None:
 def test_bounds_without_a_search(seed: int, p: int) -> None:
     """Tests bounds from variances alone, one after another, and those of a coarse search."""
     case = case_of(seed, p)
-    form = case.form(few_traced=0)
+    form = case.form(few_traced=0, cheap_products=0)
     found = form.find(never)
     assert case.holds(form.first_bound(), 1)
     assert case.holds(form.cheap_bound(p), p)
@@ -174,7 +182,8 @@ def test_bounds_without_a_search(seed: int, p: int) -> None:
         assert best.value == pytest.approx(x @ case.matrix @ x, rel=1e-10)
         assert np.abs(case.previous.T @ x).max(initial=0.0) <= 1e-12
     assert found[p] is not None
-    assert case.holds(form.early_bound(found[p], p, never), p)
+    for level in (found[p].value, 1.05 * found[p].value, 0.97 * case.best, 1.1 * case.best):
+        assert case.holds(form.bound_before_rungs(found[p], p, level, never), p)
 
 
 @pytest.mark.parametrize("matrix", [0, 6, 400])

@@ -22,6 +22,7 @@ LARGEST_HELD = 2**24
 
 def make_certificate(
     matrix: Array,
+    kind: str,
     sparsity: Sequence[int],
     components: Sequence[Component],
     ladders: Sequence[Sequence[Rung]],
@@ -32,7 +33,9 @@ def make_certificate(
 
     Parameters
     ----------
-    matrix : array of shape (n, n)
+    matrix : array of shape (n, n), or (m, n)
+        Q, or B of ``Q = BᵀB``.
+    kind : {"matrix", "factor"}
     sparsity : sequence of int
         One for each component asked for.
     components : sequence of Component
@@ -42,14 +45,14 @@ def make_certificate(
     tolerances : dict
         What was asked for; the checker does not look at it.
     """
-    n = len(matrix)
+    n = matrix.shape[1]
     stages: list[dict[str, Any]] = []
     vectors = [component.vector for component in components]
     arrays: dict[str, Array] = {
         "components.npy": np.array(vectors, dtype=float).reshape(len(vectors), n)
     }
     if matrix.nbytes <= LARGEST_HELD:
-        arrays["matrix.npy"] = matrix
+        arrays[f"{kind}.npy"] = matrix
     for k, (component, ladder) in enumerate(zip(components, ladders, strict=True)):
         stages.append(
             {
@@ -65,7 +68,7 @@ def make_certificate(
         "format": FORMAT,
         "version": VERSION,
         "problem": {
-            "kind": "matrix",
+            "kind": kind,
             "features": n,
             "sha256": fingerprint(matrix),
             "sparsity": [int(p) for p in sparsity],

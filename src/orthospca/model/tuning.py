@@ -191,7 +191,11 @@ class WideTuning:
         With more features than this whose variance is a support's share of the level, a search by
         traces is not tried.
     early_budget : int
-        Steps of a search by traces at a coarser level.
+        The same, on a rung below the last one.
+    cheap_products : float
+        Where all products of the covariance are at most so many multiplications, rows are looked at
+        at once.  Measured: with searches by traces three times slower on 62 × 4026, a fifth faster
+        on 181 × 12533, seven times faster on word counts of 20 000 × 30 000.
     trace_patience : int
         Steps after which a search by traces is given up unless it will end within its budget.
     """
@@ -210,6 +214,7 @@ class WideTuning:
     trace_budget: int = 6000
     most_heavy: int = 200
     early_budget: int = 500
+    cheap_products: float = 1e11
     trace_patience: int = 64
 
 

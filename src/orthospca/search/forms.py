@@ -92,8 +92,10 @@ class Form(Protocol):
         """Return the stage on some features, and those that components use; which they are."""
         ...
 
-    def early_bound(self, best: Candidate, size: int, stop: Callable[[], bool]) -> float:
-        """Proved bound that is coarse and comes soon."""
+    def bound_before_rungs(
+        self, best: Candidate, size: int, level: float, stop: Callable[[], bool]
+    ) -> float:
+        """Proved bound on the stage where a ladder would cost more than the stage itself."""
         ...
 
     def bound_where_rungs_resist(self, best: Candidate, watch: Watch, tuning: Tuning) -> float:
@@ -172,8 +174,10 @@ class MatrixForm:
         kept = np.union1d(features, self.problem.touched)
         return self.problem.restricted(kept, size), kept
 
-    def early_bound(self, best: Candidate, size: int, stop: Callable[[], bool]) -> float:
-        """None: what the ladder and a search at coarser levels find comes soon enough."""
+    def bound_before_rungs(
+        self, best: Candidate, size: int, level: float, stop: Callable[[], bool]
+    ) -> float:
+        """None: rungs cost next to nothing."""
         return math.inf
 
     def bound_where_rungs_resist(self, best: Candidate, watch: Watch, tuning: Tuning) -> float:

@@ -19,6 +19,7 @@ from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import AIM, Tolerance
+from orthospca.numerics.rounding import add_up
 from orthospca.search.forms import Form, value_of, with_rounding
 from orthospca.search.knowledge import Knowledge
 from orthospca.search.outcome import Argument, Ground, Rung, embedded_steps
@@ -40,13 +41,16 @@ def _do_nothing() -> None: ...
 
 
 def searched(
-    known: Knowledge[Subproblem], kept: IntArray, sieved_at: float, form: Form
+    known: Knowledge[Subproblem], kept: IntArray, sieved_at: float, form: Form, proof: bool
 ) -> tuple[float, Argument | None]:
     """Return what one tree has proved on the features that were left, and that argument."""
     upper = with_rounding(known.upper, form)
     if known.tree is None:
         return upper, None
     level, steps = known.tree
+    if proof and known.upper > level:
+        # Supports so close to the best that rounding decides: a checker rounds in its own way.
+        upper = with_rounding(add_up(known.upper, 7 * (known.upper - known.lower)), form)
     # The bound is that of a level, even where all supports were found to be below it.
     level = max(with_rounding(level, form), sieved_at)
     argument = Argument(Ground.SIEVE, level, kept, embedded_steps(steps, kept))
@@ -159,11 +163,12 @@ class Ladder:
         if known.best is not None and known.lower > best.value:
             best = known.best.embedded(kept, form.n_features)
             self._follow(best, size)
-        upper, argument = searched(known, kept, level, form)
+        upper, argument = searched(known, kept, level, form, self.settings.proof)
         upper = max(upper, outside, self.below)
-        if argument is None or cap <= upper:
+        if cap <= upper:
             return Rung(size, best, cap, len(kept), why)
-        return Rung(size, best, upper, len(kept), argument)
+        # Features that were left out for their number are not ruled out.
+        return Rung(size, best, upper, len(kept), argument if outside <= level else None)
 
     def _cap(self, size: int) -> tuple[float, Argument]:
         """What is known of a rung before anything is done for it, and why."""

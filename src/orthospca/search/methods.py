@@ -192,10 +192,13 @@ def climb_stage(
     known.tell(1)
     if known.best is None:
         return None
+    if settings.method is Method.BRANCH_AND_BOUND and size > 1:
+        level = known.cutoff - 2 * form.rounding
+        traced = form.bound_before_rungs(known.best, size, level, watch.out_of_time)
+        known.tighten(traced)
+        if traced <= known.cutoff:
+            return known.outcome()
     if settings.method is Method.BRANCH_AND_BOUND or size == 1:
-        if not settings.proof:
-            known.tighten(form.early_bound(known.best, size, watch.out_of_time))
-            known.tell(1)
         ladder.climb(lambda: _bound_early(form, known, settings))
         known.improve(ladder.best[size])
     if size == 1:
@@ -234,6 +237,7 @@ def _last_rung(
         cutoff = known.cutoff
         level = cutoff - 2 * form.rounding
         problem, kept, outside = ladder.part(size, level, best)
+        ruled_out = outside <= level
         outside = with_rounding(outside, form)
         if problem is None:
             known.tighten(outside, Argument(Ground.SIEVE, level, kept))
@@ -249,9 +253,9 @@ def _last_rung(
                 verdict = close(local, settings)
         finally:
             # An interrupt leaves what was found and proved so far.
-            upper, argument = searched(local, kept, level, form)
+            upper, argument = searched(local, kept, level, form, settings.proof)
             upper = max(upper, outside)
-            known.tighten(upper, argument)
+            known.tighten(upper, argument if ruled_out else None)
             known.nodes = local.nodes
             improved = local.lower > best.value
             if improved and local.best is not None:

@@ -44,6 +44,8 @@ class DataForm:
     members : boolean array, optional
         The features that a component may use; all of them, if not given.
     tuning : Tuning
+    proof : bool
+        Whether features are to be ruled out by variances and the border rule alone.
     """
 
     def __init__(
@@ -54,7 +56,9 @@ class DataForm:
         profiles: RowProfiles,
         members: BoolArray | None = None,
         tuning: Tuning = DEFAULT,
+        proof: bool = False,
     ) -> None:
+        self.proof = proof
         self.tuning = tuning.wide
         self._all_tuning = tuning
         self.covariance = covariance
@@ -259,12 +263,18 @@ class DataForm:
     ) -> float | None:
         """Try to close everything by traces; the bound, or None if that fails."""
         best = self._found[size]
-        if best is None or self._is_flat(features, size, level):
+        if best is None or self._rows_are_cheap or self._is_flat(features, size, level):
             return None
         walk = TraceWalk(self, features, size, best, level, self._all_tuning)
         last = size == self.sparsity
         found = walk.run(self.tuning.trace_budget if last else self.tuning.early_budget, stop)
         return found.upper if found.complete else None
+
+    @property
+    def _rows_are_cheap(self) -> bool:
+        """Whether rows are looked at without trying first to do without."""
+        products = float(self.n_features) ** 2 * self.covariance.n_samples
+        return self.proof or products <= self.tuning.cheap_products
 
     def _is_flat(self, features: IntArray, size: int, level: float) -> bool:
         """Whether many features could fill a support by their variances: traces then prove little.
@@ -274,20 +284,16 @@ class DataForm:
         heavy = np.count_nonzero(self.variances[features] * size >= level)
         return bool(heavy > self.tuning.most_heavy)
 
-    def early_bound(self, best: Candidate, size: int, stop: Callable[[], bool]) -> float:
-        """Search by traces at coarser levels, as long as that succeeds."""
-        found, upper = self._all_tuning.descent.levels, math.inf
+    def bound_before_rungs(
+        self, best: Candidate, size: int, level: float, stop: Callable[[], bool]
+    ) -> float:
+        """Where rows are dear, a search by traces for the sparsity asked for comes first."""
         features = np.flatnonzero(self.members)
-        for share in found:
-            level = best.value + share * abs(best.value)
-            if self._is_flat(features, size, level):
-                break
-            walk = TraceWalk(self, features, size, best, level, self._all_tuning)
-            traced = walk.run(self.tuning.early_budget, stop)
-            if not traced.complete:
-                break
-            upper = traced.upper
-        return upper
+        if self._rows_are_cheap or self._is_flat(features, size, level):
+            return math.inf
+        walk = TraceWalk(self, features, size, best, level, self._all_tuning)
+        found = walk.run(self.tuning.trace_budget, stop)
+        return found.upper if found.complete else math.inf
 
     def bound_where_rungs_resist(self, best: Candidate, watch: Watch, tuning: Tuning) -> float:
         """None: without the ladder all features are left, too many for a relaxation."""
@@ -338,7 +344,8 @@ class DataForm:
                 if level > below:
                     left[rows] &= self._stays(rows, size, level, below)
             costs[~left] = 0.0
-            left &= (self._uppers(costs, size, shift) > level) | self.is_touched
+            if not self.proof:
+                left &= (self._uppers(costs, size, shift) > level) | self.is_touched
             open_rows = np.flatnonzero(left & ~looked_at)
             if len(open_rows) == 0 or np.count_nonzero(left) <= self.tuning.few:
                 return left

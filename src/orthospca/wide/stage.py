@@ -97,6 +97,7 @@ class WideProblem:
             self.profiles,
             members,
             self.settings.tuning,
+            self.settings.proof,
         )
 
     def reduce_stage(self, request: Request, cutoff: float, stop: Callable[[], bool]) -> Sieve:
