@@ -298,9 +298,9 @@ class Problem:
         Features on which a step gives nothing away; mostly none.
     """
 
-    def __init__(self, seed: int, n: int, size: int, count: int) -> None:
+    def __init__(self, seed: int, n: int, size: int, count: int, kind: str = "") -> None:
         self.rng = rng = np.random.default_rng(seed)
-        self.kind = KINDS[seed % len(KINDS)]
+        self.kind = kind or KINDS[seed % len(KINDS)]
         self.label = f"seed {seed}, {self.kind}, n = {n}, size {size}, {count} components"
         self.size = size
         self.included = np.arange(0)
