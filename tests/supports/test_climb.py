@@ -170,5 +170,17 @@ def test_planted_components_are_found() -> None:
                 assert set(np.flatnonzero(found.vector)) == set(top.tolist())
 
 
+def test_swaps_go_on_as_long_as_they_help() -> None:
+    """Tests a support of which no feature is right: each swap brings one that is."""
+    y = np.append(np.full(5, 0.1), np.linspace(0.4, 0.6, 5))
+    matrix = np.outer(y, y) + 1e-3 * np.eye(10)
+    for previous in (np.zeros((10, 0)), np.eye(10)[:, :1]):
+        climb = Climb(Subproblem(matrix, 4, previous))
+        climb.improve(np.array([1, 2, 3, 4]))
+        found = climb.best[4]
+        assert found is not None
+        assert np.flatnonzero(found.vector).tolist() == [6, 7, 8, 9]
+
+
 def best_vector(matrix: np.ndarray, support: np.ndarray) -> np.ndarray:
     return np.linalg.eigh(matrix[np.ix_(support, support)])[1][:, -1]
