@@ -94,6 +94,25 @@ def test_rounding_of_the_sums_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps(range(40), COSTS)[1] > 5
 
 
+def test_what_is_barely_indefinite_is_not_proved_definite() -> None:
+    """Tests complements that are singular but for a unit in the last place of one entry."""
+    looked_definite = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 9))
+        columns = rng.integers(-9, 10, size=(n - 1, n)).astype(float)
+        complement = columns.T @ columns  # of integers: without any rounding
+        place = int(rng.integers(n))
+        complement[place, place] = np.nextafter(complement[place, place], -1.0)
+        everything = np.arange(n)
+        off = -complement
+        np.fill_diagonal(off, 0.0)
+        frame = Frame(everything, off, 0.0, 0.0)
+        assert not frame._is_definite(np.zeros((0, n)), complement.diagonal(), everything)
+        looked_definite += float(np.linalg.eigvalsh(complement)[0]) > 0
+    assert looked_definite > 20
+
+
 class Careless:
     """LAPACK, with results that are off by a part in 10⁹."""
 
