@@ -233,12 +233,13 @@ def border_edge(
     matrix[j, j] = own
     matrix += float(rng.choice([0.0, 0.0, 1.0, -1.0, -3.0])) * np.eye(n)
     others = np.setdiff1d(np.arange(n), [j])
-    count = min(count, n - 2)
+    # With fewer components than the others, one of these vectors is exactly orthogonal to them.
+    count = min(count, size - 2)
     rows = np.zeros((count, n))
     if count:
         columns = np.column_stack([y[others], rng.standard_normal((n - 1, count))])
         rows[:, others] = np.linalg.qr(columns)[0][:, 1:].T
-        away = rng.standard_normal((n, count)) * 10.0 ** rng.uniform(-2, 7)
+        away = rng.standard_normal((n, count)) * 10.0 ** float(rng.choice([0.0, 5.0, 6.0, 7.0]))
         folded = rows.T @ away.T
         matrix += folded + folded.T
     matrix *= 10.0 ** float(rng.choice([0.0, 0.0, -8.0, 8.0]))
