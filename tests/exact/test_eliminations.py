@@ -54,7 +54,10 @@ def problems(seeds: range, largest: int, *edges: str) -> Iterator[Problem]:
         n = int(rng.integers(3, largest + 1))
         size = int(rng.integers(2, min(n, 6 if largest > 7 else 5)))
         kind = str(rng.choice(edges)) if rng.random() < 0.5 else ""
-        yield Problem(seed, n, size, int(rng.integers(0, 4)), kind)
+        count = int(rng.integers(0, 4))
+        if kind == "border edge":
+            n, size, count = max(n, 4), max(size, 3), max(count, 1)
+        yield Problem(seed, n, size, count, kind)
 
 
 def around(rng: np.random.Generator, value: float, scale: float) -> float:
@@ -113,9 +116,11 @@ def check_border(tally: Tally, seeds: range, largest: int, asked: int) -> None:
         everything, rules = np.arange(n), border_rules(case)
         for k in range(asked):
             rule = str(rng.choice(list(rules)))
-            U = below if k % 4 else below + float(rng.choice([1e-12, 1e-3, 0.1])) * case.scale
+            U = below if k % 6 else below + float(rng.choice([1e-12, 1e-3, 0.1])) * case.scale
             if k % 2:
                 j = int(rng.choice(case.untouched))
+                if case.focus >= 0 and rng.random() < 0.8:
+                    j = case.focus
                 found = critical(
                     U,
                     U + 8 * n * case.scale,
@@ -142,6 +147,31 @@ def test_the_border_rule() -> None:
     assert tally.wrong == []
     assert all(tally.exact[rule] > 10 for rule in BORDER), tally.exact
     assert tally.total > 1000, tally.eliminations
+
+
+def check_large_components(tally: Tally, seeds: range) -> None:
+    """Each rule at its own critical level, where components take far more than they leave."""
+    for seed in seeds:
+        case = Problem(seed, 5, 3 + seed % 2, 1 + seed % 2, "border edge")
+        below, stage = case.stage(case.size - 1).ceiling, case.stage(case.size)
+        rules = border_rules(case)
+        for name in BORDER[1:4]:
+
+            def drops(level: float, case=case, below=below, kept_at=rules[name]) -> bool:
+                return case.focus not in kept_at(level, below)
+
+            level = critical(below, below + 40 * case.scale, drops)
+            if level is not None:
+                gone = np.setdiff1d(np.arange(5), rules[name](level, below))
+                tally.dropped(name, case.label, stage, level, gone)
+
+
+def test_what_components_take_away_is_far_larger() -> None:
+    """Tests that the rounding of the adjusted covariance is in each rule that uses it."""
+    tally = Tally(np.random.default_rng(0))
+    check_large_components(tally, range(60))
+    assert tally.wrong == []
+    assert all(tally.close[rule] > 20 for rule in BORDER[1:4]), tally.close
 
 
 # Data
@@ -334,6 +364,7 @@ def test_a_hundred_thousand_eliminations() -> None:
     """
     tally = Tally(np.random.default_rng(1), share=0.02)
     check_border(tally, range(10_000, 10_900), 10, 12)
+    check_large_components(tally, range(15_000, 15_500))
     check_data(tally, range(20_000, 20_400), 8, 8)
     check_steps(tally, range(30_000, 30_900), 10, 4)
     print(tally.eliminations, tally.exact, tally.close, sep="\n")  # shown with -s

@@ -213,8 +213,8 @@ def random_components(rng: np.random.Generator, n: int, count: int) -> np.ndarra
 
 def border_edge(
     rng: np.random.Generator, n: int, size: int, count: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """A matrix and components for which the border rule gives nothing away.
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """A matrix, components and a feature of which the border rule gives nothing away.
 
     The row of one feature is a multiple of the best vector on ``size - 1`` others, so that the
     larger eigenvalue of two by two numbers is the value of all of them. What components take away
@@ -243,7 +243,7 @@ def border_edge(
         folded = rows.T @ away.T
         matrix += folded + folded.T
     matrix *= 10.0 ** float(rng.choice([0.0, 0.0, -8.0, 8.0]))
-    return np.triu(matrix) + np.triu(matrix, 1).T, rows
+    return np.triu(matrix) + np.triu(matrix, 1).T, rows, int(j)
 
 
 def parallel_columns(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -297,6 +297,8 @@ class Problem:
         Features that no component uses.
     included : integer array
         Features on which a step gives nothing away; mostly none.
+    focus : int
+        A feature of which the border rule gives nothing away; mostly -1 for none.
     """
 
     def __init__(self, seed: int, n: int, size: int, count: int, kind: str = "") -> None:
@@ -305,8 +307,9 @@ class Problem:
         self.label = f"seed {seed}, {self.kind}, n = {n}, size {size}, {count} components"
         self.size = size
         self.included = np.arange(0)
+        self.focus = -1
         if self.kind == "border edge":
-            self.matrix, self.previous = border_edge(rng, n, size, count)
+            self.matrix, self.previous, self.focus = border_edge(rng, n, size, count)
         else:
             if self.kind == "conditioned edge":
                 self.matrix, self.included = conditioned_edge(rng, n, size)
