@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
 
+from helpers.eliminations import first_level
 from orthospca.bounds.conditioning.weights import WeightedRows
 
 
@@ -100,6 +102,58 @@ def test_sharp_matrices(size: int) -> None:
                 # With more indices than places none of them is needed.
                 assert m <= size or not rows.forced().any()
         assert WeightedRows(A * (1 - 1e-12), size, 5).closed
+
+
+def circulant(values: np.ndarray) -> np.ndarray:
+    """A symmetric matrix whose rows have the same entries, and so the same sum: its radius."""
+    m = 2 * len(values) + 1
+    distance = np.abs(np.arange(m)[:, None] - np.arange(m)[None, :])
+    return np.append(0.0, values)[np.minimum(distance, m - distance)]
+
+
+def largest_values(
+    rng: np.random.Generator, says: Callable[[np.ndarray], bool]
+) -> tuple[np.ndarray, Fraction]:
+    """Entries of a circulant of which something is said, but not if one were larger; its radius."""
+    values = rng.uniform(0.2, 1.0, int(rng.choice([1, 1, 2, 3, 6])))
+    values /= 2 * values.sum()
+    values *= 1 - first_level(-1e-6, 0.5, lambda shrunk: says(values * (1 - shrunk)))
+    for k in rng.permutation(np.repeat(np.arange(len(values)), 6)):
+        larger = values.copy()
+        larger[k] = np.nextafter(values[k], 2.0)
+        if says(larger):
+            values = larger
+    return values, 2 * sum(map(Fraction, values.tolist()), Fraction(0))
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_sums_at_the_edge(rounds: int) -> None:
+    """Tests matrices that are just closed, to the last digit of each entry."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        radius = largest_values(rng, lambda v: WeightedRows(circulant(v), 99, rounds).closed)[1]
+        assert 1 - 1e-12 < radius < 1
+
+
+@pytest.mark.parametrize("strength", [10.0, 1e4, 1e8])
+def test_forced_next_to_large_numbers(strength: float) -> None:
+    """Tests an index that is just forced: what it takes from the sums of others is far larger."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+
+        def joined(values: np.ndarray) -> np.ndarray:
+            inner = circulant(values)
+            A = np.zeros((len(inner) + 1, len(inner) + 1))
+            A[1:, 1:] = inner
+            A[0, 1:] = A[1:, 0] = strength * np.linspace(1.0, 1.3, len(inner))
+            return A
+
+        def is_forced(values: np.ndarray, joined=joined) -> bool:
+            A = joined(values)
+            return bool(WeightedRows(A, len(A) - 1, 1).forced()[0])
+
+        radius = largest_values(rng, is_forced)[1]
+        assert 1 - 1e-13 * strength - 1e-12 < radius < 1
 
 
 def test_more_places_than_indices() -> None:

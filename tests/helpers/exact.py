@@ -52,14 +52,14 @@ class ExactMatrix:
     @classmethod
     def of(cls, matrix: np.ndarray) -> ExactMatrix:
         """The matrix of these floating-point numbers."""
-        integers, exponent = _as_integers(matrix)
+        integers, exponent = as_integers(matrix)
         return cls(integers, exponent, np.array(matrix, dtype=float))
 
     @classmethod
     def gram(cls, columns: np.ndarray) -> ExactMatrix:
         """``BᵀB``, without any rounding, of the matrix B of these floating-point numbers."""
-        rows, exponent = _as_integers(columns.T)
-        integers = [[_dot(a, b) for b in rows] for a in rows]
+        rows, exponent = as_integers(columns.T)
+        integers = [[dot(a, b) for b in rows] for a in rows]
         denominator = 2 ** (2 * exponent)
         rounded = [[float(Fraction(entry, denominator)) for entry in row] for row in integers]
         return cls(integers, 2 * exponent, np.array(rounded))
@@ -92,34 +92,32 @@ def support_above(
     if bound == math.inf:
         return None
     shifted = matrix.below(Fraction(bound))
-    components = [_as_integers(row[None])[0][0] for row in previous]
+    components = [as_integers(row[None])[0][0] for row in previous]
     for support in _near_the_bound(matrix.rounded, previous, p, float(bound)):
         restricted = [[component[i] for i in support] for component in components]
-        basis = _null_space(restricted, len(support))
+        basis = null_space(restricted, len(support))
         part = [[shifted[i][j] for j in support] for i in support]
-        images = [[_dot(row, vector) for row in part] for vector in basis]
-        if not _is_psd([[_dot(vector, image) for image in images] for vector in basis]):
+        images = [[dot(row, vector) for row in part] for vector in basis]
+        if not is_psd([[dot(vector, image) for image in images] for vector in basis]):
             return support
     return None
 
 
-def _near_the_bound(
-    matrix: np.ndarray, previous: np.ndarray, p: int, bound: float
-) -> Iterator[tuple[int, ...]]:
-    """Supports that floating point does not show to be clearly below the bound.
+def clear_levels(matrix: np.ndarray, previous: np.ndarray, supports: np.ndarray) -> np.ndarray:
+    """A level that each support is clearly below, in floating point; -inf if nothing is feasible.
 
-    None with a feasible vector above the bound is left out. Let V be the components on a support Y
-    (p rows), ``V = LΣRᵀ`` as computed, K the columns of L with singular values above 1e-4 and N the
-    others. The computed factors multiply to V + E, ‖E‖ ≤ 1e-13, and are orthonormal up to 1e-13:
-    the routines err by a small multiple of the unit roundoff times the orders, which are at
+    No support with a feasible vector above its level is left out. Let V be the components on a
+    support Y (p rows), ``V = LΣRᵀ`` as computed, K the columns of L with singular values above 1e-4
+    and N the others. The computed factors multiply to V + E, ‖E‖ ≤ 1e-13, and are orthonormal up to
+    1e-13: the routines err by a small multiple of the unit roundoff times the orders, which are at
     most 8. A feasible unit vector z has Vᵀz = 0, so that ``Σ(Lᵀz) = RᵀEᵀz`` up to 1e-13 and
     ‖Kᵀz‖ ≤ 3·1e-13/1e-4 = 3·1e-9. All other directions, those of small singular values too, are in
     N, so z = Nw + t with ‖t‖ ≤ 4·1e-9 and ‖w‖ ≤ 1 + 1e-8, and with q = ‖Q_Y‖ its value is at most
     ``λmax(NᵀQ_Y N) + 3·1e-8·q``. The eigenvalue is computed, from entries of Q that are rounded
-    once, with an error of at most 1e-13·q. All of that is less than ``1e-7·‖Q_Y‖_F``, and a support
-    is left out only if that much is missing.
+    once, with an error of at most 1e-13·q. All of that is less than ``1e-7·‖Q_Y‖_F``, which is what
+    the levels are above the eigenvalue.
     """
-    supports = supports_of(len(matrix), p)
+    p = supports.shape[1]
     parts = matrix[supports[:, :, None], supports[:, None, :]]
     if len(previous):
         left, singular, _ = np.linalg.svd(previous.T[supports], full_matrices=True)
@@ -127,16 +125,23 @@ def _near_the_bound(
     else:
         left = np.broadcast_to(np.eye(p), parts.shape)
         ranks = np.zeros(len(supports), dtype=int)
-    norms = np.sqrt(np.einsum("bij,bij->b", parts, parts))
-    for rank in np.unique(ranks):
-        if rank == p:
-            continue  # w has no entries: a unit vector cannot be as short as t
+    levels = CLEARLY_BELOW * np.sqrt(np.einsum("bij,bij->b", parts, parts))
+    levels[ranks == p] = -math.inf  # w has no entries: a unit vector cannot be as short as t
+    for rank in np.unique(ranks[ranks < p]):
         chosen = np.flatnonzero(ranks == rank)
         basis = left[chosen][:, :, rank:]
         core = basis.transpose(0, 2, 1) @ parts[chosen] @ basis
-        values = np.linalg.eigvalsh(core)[:, -1] + CLEARLY_BELOW * norms[chosen]
-        for support in supports[chosen[values >= bound]]:
-            yield tuple(support.tolist())
+        levels[chosen] += np.linalg.eigvalsh(core)[:, -1]
+    return levels
+
+
+def _near_the_bound(
+    matrix: np.ndarray, previous: np.ndarray, p: int, bound: float
+) -> Iterator[tuple[int, ...]]:
+    """Supports that floating point does not show to be clearly below the bound."""
+    supports = supports_of(len(matrix), p)
+    for support in supports[clear_levels(matrix, previous, supports) >= bound]:
+        yield tuple(support.tolist())
 
 
 def within_tolerance(lower: float, upper: float, eps: float, gap: float) -> bool:
@@ -159,7 +164,7 @@ def nearly_orthogonal_support(
     # Computed with an error of at most 1e-13: one above 1e-6 is no matter of rounding.
     for support in supports[singular[:, -1] <= max(1e-6, 2 * limit)]:
         below = ExactMatrix.gram(components[:, support]).below(Fraction(limit) ** 2)
-        if not _is_psd([[-entry for entry in row] for row in below], strictly=True):
+        if not is_psd([[-entry for entry in row] for row in below], strictly=True):
             return tuple(support.tolist())
     return None
 
@@ -170,18 +175,18 @@ def supports_of(n: int, p: int) -> np.ndarray:
     return np.array(list(combinations(range(n), p)), dtype=np.intp)
 
 
-def _as_integers(matrix: np.ndarray) -> tuple[list[list[int]], int]:
+def as_integers(matrix: np.ndarray) -> tuple[list[list[int]], int]:
     """Integers, and the exponent of the power of two by which they are to be divided."""
     ratios = [[float(entry).as_integer_ratio() for entry in row] for row in matrix]
     largest = max((d for row in ratios for _, d in row), default=1)
     return [[n * (largest // d) for n, d in row] for row in ratios], largest.bit_length() - 1
 
 
-def _dot(left: Sequence[int], right: Sequence[int]) -> int:
+def dot(left: Sequence[int], right: Sequence[int]) -> int:
     return sum(a * b for a, b in zip(left, right, strict=True))
 
 
-def _null_space(rows: list[list[int]], width: int) -> list[list[int]]:
+def null_space(rows: list[list[int]], width: int) -> list[list[int]]:
     """A basis of the vectors that all rows map to zero, by elimination without fractions.
 
     Every entry is a minor of the matrix given, so that the divisions leave no remainder (Bareiss).
@@ -214,7 +219,7 @@ def _null_space(rows: list[list[int]], width: int) -> list[list[int]]:
     return basis
 
 
-def _is_psd(matrix: list[list[int]], strictly: bool = False) -> bool:
+def is_psd(matrix: list[list[int]], strictly: bool = False) -> bool:
     """Whether a symmetric integer matrix is positive semidefinite, or definite if ``strictly``."""
     matrix = [list(row) for row in matrix]
     last = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,9 +17,9 @@ from orthospca._typing import IntArray
 from orthospca.data.profiles import RowProfiles
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
-from orthospca.numerics.rounding import add_up
+from orthospca.numerics.rounding import add_up, raised
 from orthospca.search.outcome import Request
-from orthospca.wide.form import DataForm
+from orthospca.wide.form import DataForm, _largest_squares
 from orthospca.wide.stage import WideProblem
 from orthospca.wide.traces import TraceWalk
 
@@ -240,3 +241,18 @@ def test_whole_stages(seed: int, largest: int) -> None:
         if largest == 6000:
             assert outcome.status is Status.OPTIMAL
         previous = np.column_stack([previous, outcome.best.vector])
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 9])
+def test_largest_squares_of_lists(width: int) -> None:
+    """Tests sums of largest squares, raised as the border rule raises them, against fractions."""
+    rng = np.random.default_rng(width)
+    for _ in range(40):
+        entries = rng.random((3, width)) * 10.0 ** rng.uniform(-rng.choice([0, 8]), 0, (3, width))
+        for count in range(width + 3):
+            sums = _largest_squares(entries.copy(), count)
+            for row, found in zip(entries.tolist(), sums.tolist(), strict=True):
+                squares = sorted((Fraction(x) ** 2 for x in row), reverse=True)
+                exact = sum(squares[:count], Fraction(0))
+                assert Fraction(raised(found, count + 5)) >= exact
+                assert found == pytest.approx(float(exact), rel=1e-14)
