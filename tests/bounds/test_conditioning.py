@@ -37,6 +37,7 @@ from helpers.cases import (
     run,
     strong_bound,
 )
+from helpers.exact import exceeds
 from orthospca.bounds import screening
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.conditioning import step as steps
@@ -497,7 +498,7 @@ def check_tree(case: Case, node: Node, dive: Dive, level: float, tuning: WalkTun
     if math.isfinite(dive.upper):
         for T in accounted:
             sub, X = case.matrix[np.ix_(T, T)], case.previous[:, T]
-            assert support_above(sub, X, len(T), dive.upper) is None
+            assert not exceeds(sub, X, dive.upper)
 
 
 def check_trees(seeds: range, tuning: WalkTuning) -> None:
@@ -644,7 +645,7 @@ class Critical:
         sub, X = self.matrix[np.ix_(T, T)], self.previous[:, T]
         if len(X) == 0 and is_definite(level * np.eye(len(T)), sub):
             return False
-        return support_above(sub, X, len(T), level) is not None
+        return exceeds(sub, X, level)
 
 
 def first_level(low: float, high: float, ruled_out: Callable[[float], bool]) -> float | None:

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from helpers import strategies
-from helpers.brute_force import _is_rational_psd, sequence, support_above
+from helpers.brute_force import _is_rational_psd, sequence
 from helpers.cases import Supports, largest_entry, supports_of
+from helpers.exact import exceeds
 from orthospca.bounds.relaxation.proof import Fixing, Proof, eigenpart, fix_by_costs, make_proof
 from orthospca.bounds.relaxation.solver import Multipliers, solve_relaxation
 from orthospca.model.stage import Subproblem
@@ -272,7 +273,7 @@ def test_eigenpart_covers_the_complement() -> None:
         basis = right[np.count_nonzero(singular > 1e-10) :].T
         size = float(np.abs(proof.matrix).sum(axis=1).max()) + 1e15 * proof.radius
         size += node.scale
-        assert support_above(proof.matrix, rows, len(rows.T), part.upper) is None
+        assert not exceeds(proof.matrix, rows, part.upper)
         if basis.shape[1]:
             largest = float(np.linalg.eigvalsh(basis.T @ proof.matrix @ basis)[-1])
             well_posed = len(singular) == 0 or singular[singular > 1e-10].min(initial=1) > 0.01
@@ -301,7 +302,7 @@ def test_nearly_singular_W_is_made_positive_semidefinite(n: int) -> None:
         proved += 1
         raised = W.copy()
         raised[np.diag_indices(n)] = proof.costs
-        assert support_above(-raised, np.empty((0, n)), n, 0.0) is None
+        assert not exceeds(-raised, np.empty((0, n)), 0.0)
     assert proved > 40
 
 
@@ -317,7 +318,7 @@ def test_indefinite_W_is_refused_or_paid_for() -> None:
         if proof is not None:
             raised = W.copy()
             raised[np.diag_indices(n)] = proof.costs
-            assert support_above(-raised, np.empty((0, n)), n, 0.0) is None
+            assert not exceeds(-raised, np.empty((0, n)), 0.0)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])

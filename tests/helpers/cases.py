@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from helpers import strategies
-from helpers.brute_force import candidates, sequence, support_above
+from helpers.brute_force import candidates, sequence
+from helpers.exact import exceeds
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.relaxation.node import StrongBound
 from orthospca.model.limits import Watch
@@ -85,7 +86,7 @@ class Supports:
         # No unit vector has less than this: where it is exceeded, there is a feasible one.
         least = max(bound, -2.0 * len(T) * self.scale)
         sub, X = self.matrix[np.ix_(T, T)], self.previous[:, T]
-        if support_above(sub, X, len(T), least) is not None:
+        if exceeds(sub, X, least):
             return True
         self._proved[support] = bound
         return False

@@ -4,7 +4,7 @@ A matrix of floating-point numbers is a matrix of integers times a power of two,
 of two of them. On integers everything below is exact. What is decided:
 
 - whether a vector exists, on at most p indices and *exactly* orthogonal to the components before
-  it, with a value above a bound (`support_above`);
+  it, with a value above a bound (`support_above`, and `exceeds` of all indices);
 - whether a gap is within a tolerance (`within_tolerance`);
 - whether no unit vector on at most p indices is nearly orthogonal to all components
   (`nearly_orthogonal_support`).
@@ -95,12 +95,23 @@ def support_above(
     components = [_as_integers(row[None])[0][0] for row in previous]
     for support in _near_the_bound(matrix.rounded, previous, p, float(bound)):
         restricted = [[component[i] for i in support] for component in components]
-        basis = _null_space(restricted, len(support))
         part = [[shifted[i][j] for j in support] for i in support]
-        images = [[_dot(row, vector) for row in part] for vector in basis]
-        if not _is_psd([[_dot(vector, image) for image in images] for vector in basis]):
+        if not _is_psd_across(part, restricted):
             return support
     return None
+
+
+def exceeds(
+    matrix: np.ndarray | ExactMatrix, previous: np.ndarray, bound: float | Fraction
+) -> bool:
+    """Whether a feasible vector, on all indices, has more than ``bound``, decided exactly.
+
+    As :func:`support_above` for one support, and whatever the order and the numbers: floating point
+    takes no part in it.
+    """
+    exact = matrix if isinstance(matrix, ExactMatrix) else ExactMatrix.of(matrix)
+    components = [_as_integers(row[None])[0][0] for row in previous]
+    return not _is_psd_across(exact.below(Fraction(bound)), components)
 
 
 def _near_the_bound(
@@ -179,6 +190,15 @@ def _as_integers(matrix: np.ndarray) -> tuple[list[list[int]], int]:
 
 def _dot(left: Sequence[int], right: Sequence[int]) -> int:
     return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+def _is_psd_across(matrix: list[list[int]], rows: list[list[int]]) -> bool:
+    """Whether no vector that all rows map to zero has a negative value."""
+    if not rows:
+        return _is_psd(matrix)
+    basis = _null_space(rows, len(matrix))
+    images = [[_dot(row, vector) for row in matrix] for vector in basis]
+    return _is_psd([[_dot(vector, image) for image in images] for vector in basis])
 
 
 def _null_space(rows: list[list[int]], width: int) -> list[list[int]]:

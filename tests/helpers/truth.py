@@ -1,19 +1,18 @@
 """What is compared with: decisions without rounding, and solves of a whole matrix.
 
-`support_above` of the brute force is exact and slow. Here floating point decides where there is no
-doubt, and rational arithmetic everywhere else, so that no allowance has to be made for rounding.
+Floating point decides where there is no doubt, and rational arithmetic everywhere else, so that no
+allowance has to be made for rounding.
 Previous components are rows, as in the brute force.
 """
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 
-from helpers.brute_force import stage_optimum, support_above
+from helpers.brute_force import all_supports, stage_optimum
+from helpers.exact import ExactMatrix, exceeds
 from orthospca import Result, Status
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
@@ -34,7 +33,7 @@ def is_proved(matrix: np.ndarray, previous: np.ndarray, p: int, bound: float) ->
     """Whether no feasible vector of a stage has more than `bound`, decided without rounding."""
     n = len(matrix)
     previous = np.reshape(previous, (-1, n))
-    supports = np.array(list(combinations(range(n), p)))
+    supports = all_supports(n, p)
     clearly = bound - CLEAR * (p * float(np.abs(matrix).max()) + abs(bound))
     tops = np.linalg.eigvalsh(_blocks(matrix, supports))[:, -1]
     supports = supports[tops > clearly]
@@ -56,7 +55,7 @@ def is_proved_on(
 ) -> bool:
     """Whether no feasible vector with this support has more than `bound`, without rounding."""
     part = matrix[np.ix_(support, support)]
-    return support_above(part, previous[:, support], len(support), bound) is None
+    return not exceeds(part, previous[:, support], bound)
 
 
 def _are_clearly_below(
@@ -85,21 +84,11 @@ def _blocks(matrix: np.ndarray, supports: np.ndarray) -> np.ndarray:
     return matrix[supports[:, :, None], supports[:, None, :]]
 
 
-def exact_gram(columns: np.ndarray) -> np.ndarray:
-    """`columnsᵀ columns` without rounding, as fractions."""
-    exact = [[Fraction(x) for x in column] for column in columns.T.tolist()]
-    return np.array(
-        [[sum(x * y for x, y in zip(a, b, strict=True)) for b in exact] for a in exact],
-        dtype=object,
-    )
-
-
 def is_proved_of_data(
     columns: np.ndarray, previous: np.ndarray, support: np.ndarray, bound: float
 ) -> bool:
     """As `is_proved_on`, of `BᵀB` for the columns of B on the support."""
-    gram, everything = exact_gram(columns), np.arange(len(support))
-    return is_proved_on(gram, previous[:, support], everything, bound)
+    return not exceeds(ExactMatrix.gram(columns), previous[:, support], bound)
 
 
 def best_of_stage(matrix: np.ndarray, p: int, previous: np.ndarray, gap: float = 1e-9) -> Outcome:
