@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 from types import FrameType
 from typing import Any
@@ -358,16 +359,22 @@ def replay(steps: tuple[Step, ...], node: Node, p: int) -> Iterator[tuple[Node, 
 Rational = list[list[Fraction]]
 
 
-def rational_form(problem: Subproblem, penalty: float) -> Rational:
-    """``(I - XXᵀ)Q(I - XXᵀ) - κXXᵀ`` without rounding."""
-    n = problem.n_features
-    X = [[Fraction(float(v)) for v in row] for row in problem.previous]
-    Q = [[Fraction(float(v)) for v in row] for row in problem.covariance]
+@cache
+def projected(problem: bytes, previous: bytes, n: int) -> tuple[Rational, Rational]:
+    """``(I - XXᵀ)Q(I - XXᵀ)`` and ``XXᵀ`` without rounding."""
+    X = [[Fraction(v) for v in row] for row in np.frombuffer(previous).reshape(n, -1).tolist()]
+    Q = [[Fraction(v) for v in row] for row in np.frombuffer(problem).reshape(n, n).tolist()]
     gram = [[sum(map(lambda a, b: a * b, X[i], X[j])) for j in range(n)] for i in range(n)]
     P = [[Fraction(int(i == j)) - gram[i][j] for j in range(n)] for i in range(n)]
     PQ = [[sum(P[i][k] * Q[k][j] for k in range(n)) for j in range(n)] for i in range(n)]
     A = [[sum(PQ[i][k] * P[k][j] for k in range(n)) for j in range(n)] for i in range(n)]
-    kappa = Fraction(penalty)
+    return A, gram
+
+
+def rational_form(problem: Subproblem, penalty: float) -> Rational:
+    """``(I - XXᵀ)Q(I - XXᵀ) - κXXᵀ`` without rounding."""
+    n, kappa = problem.n_features, Fraction(penalty)
+    A, gram = projected(problem.covariance.tobytes(), problem.previous.tobytes(), n)
     return [[A[i][j] - kappa * gram[i][j] for j in range(n)] for i in range(n)]
 
 
@@ -648,16 +655,28 @@ class Critical:
         return exceeds(sub, X, level)
 
 
-def first_level(low: float, high: float, ruled_out: Callable[[float], bool]) -> float | None:
-    """A level at which something is ruled out while just below it is not; None if it never is."""
+def first_level(case: Critical, ruled_out: Callable[[float], bool]) -> float | None:
+    """A level at which something is ruled out while just below it is not; None if it never is.
+
+    It is looked for around the critical one, in steps that grow, and then by bisection. As a rule it
+    is above by hundreds of units of rounding.
+    """
+    unit, guess = case.unit, case.level
+    low, high, nothing = guess - 1e5 * unit, guess + 1e6 * unit, 2.0**-25 * unit
+    step = 256 * unit
     if ruled_out(low):
         return low
     if not ruled_out(high):
         return None
-    for _ in range(45):
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
+    direction = -1.0 if ruled_out(guess) else 1.0
+    while True:
+        low, high = (low, guess) if direction < 0 else (guess, high)
+        guess += direction * step
+        if not low < guess < high or ruled_out(guess) == (direction > 0):
             break
+        step *= 2
+    low, high = (max(low, guess), high) if direction < 0 else (low, min(guess, high))
+    while high - low > nothing and low < (middle := 0.5 * (low + high)) < high:
         low, high = (low, middle) if ruled_out(middle) else (middle, high)
     return high
 
@@ -697,8 +716,7 @@ def false_proofs(
         if case.included_is_critical:
             tests.append((case.included, conditioned))
         for support, ruled_out in tests:
-            low, high = case.level - 1e5 * case.unit, case.level + 1e6 * case.unit
-            level = first_level(low, high, ruled_out)
+            level = first_level(case, ruled_out)
             if level is not None:
                 checked += 1
                 if case.exceeds(support, level):
