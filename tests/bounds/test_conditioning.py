@@ -658,8 +658,8 @@ class Critical:
 def first_level(case: Critical, ruled_out: Callable[[float], bool]) -> float | None:
     """A level at which something is ruled out while just below it is not; None if it never is.
 
-    It is looked for around the critical one, in steps that grow, and then by bisection. As a rule it
-    is above by hundreds of units of rounding.
+    It is looked for around the critical one, in steps that grow, and then by bisection. As a rule
+    it is above by hundreds of units of rounding.
     """
     unit, guess = case.unit, case.level
     low, high, nothing = guess - 1e5 * unit, guess + 1e6 * unit, 2.0**-25 * unit

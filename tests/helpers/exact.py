@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -131,6 +131,24 @@ def _near_the_bound(
     is left out only if that much is missing.
     """
     supports = supports_of(len(matrix), p)
+    values = _clearly_at_most(matrix.tobytes(), np.asarray(previous).tobytes(), len(matrix), p)
+    for support in supports[values >= bound]:
+        yield tuple(support.tolist())
+
+
+@lru_cache(maxsize=16)
+def _clearly_at_most(matrix: bytes, previous: bytes, n: int, p: int) -> np.ndarray:
+    """For each support what its feasible vectors do not exceed: see above; -inf without any.
+
+    Several bounds are asked for in a row of the same stage.
+    """
+    return _bounds_on_supports(
+        np.frombuffer(matrix).reshape(n, n), np.frombuffer(previous).reshape(-1, n), p
+    )
+
+
+def _bounds_on_supports(matrix: np.ndarray, previous: np.ndarray, p: int) -> np.ndarray:
+    supports = supports_of(len(matrix), p)
     parts = matrix[supports[:, :, None], supports[:, None, :]]
     if len(previous):
         left, singular, _ = np.linalg.svd(previous.T[supports], full_matrices=True)
@@ -139,15 +157,15 @@ def _near_the_bound(
         left = np.broadcast_to(np.eye(p), parts.shape)
         ranks = np.zeros(len(supports), dtype=int)
     norms = np.sqrt(np.einsum("bij,bij->b", parts, parts))
+    bounds = np.full(len(supports), -np.inf)
     for rank in np.unique(ranks):
         if rank == p:
             continue  # w has no entries: a unit vector cannot be as short as t
         chosen = np.flatnonzero(ranks == rank)
         basis = left[chosen][:, :, rank:]
         core = basis.transpose(0, 2, 1) @ parts[chosen] @ basis
-        values = np.linalg.eigvalsh(core)[:, -1] + CLEARLY_BELOW * norms[chosen]
-        for support in supports[chosen[values >= bound]]:
-            yield tuple(support.tolist())
+        bounds[chosen] = np.linalg.eigvalsh(core)[:, -1] + CLEARLY_BELOW * norms[chosen]
+    return bounds
 
 
 def within_tolerance(lower: float, upper: float, eps: float, gap: float) -> bool:
