@@ -655,28 +655,16 @@ class Critical:
         return exceeds(sub, X, level)
 
 
-def first_level(case: Critical, ruled_out: Callable[[float], bool]) -> float | None:
-    """A level at which something is ruled out while just below it is not; None if it never is.
-
-    It is looked for around the critical one, in steps that grow, and then by bisection. As a rule
-    it is above by hundreds of units of rounding.
-    """
-    unit, guess = case.unit, case.level
-    low, high, nothing = guess - 1e5 * unit, guess + 1e6 * unit, 2.0**-25 * unit
-    step = 256 * unit
+def first_level(low: float, high: float, ruled_out: Callable[[float], bool]) -> float | None:
+    """A level at which something is ruled out while just below it is not; None if it never is."""
     if ruled_out(low):
         return low
     if not ruled_out(high):
         return None
-    direction = -1.0 if ruled_out(guess) else 1.0
-    while True:
-        low, high = (low, guess) if direction < 0 else (guess, high)
-        guess += direction * step
-        if not low < guess < high or ruled_out(guess) == (direction > 0):
+    for _ in range(45):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
             break
-        step *= 2
-    low, high = (max(low, guess), high) if direction < 0 else (low, min(guess, high))
-    while high - low > nothing and low < (middle := 0.5 * (low + high)) < high:
         low, high = (low, middle) if ruled_out(middle) else (middle, high)
     return high
 
@@ -716,7 +704,8 @@ def false_proofs(
         if case.included_is_critical:
             tests.append((case.included, conditioned))
         for support, ruled_out in tests:
-            level = first_level(case, ruled_out)
+            low, high = case.level - 1e5 * case.unit, case.level + 1e6 * case.unit
+            level = first_level(low, high, ruled_out)
             if level is not None:
                 checked += 1
                 if case.exceeds(support, level):

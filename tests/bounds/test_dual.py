@@ -43,6 +43,7 @@ class Node:
         self.included = np.sort(rng.permutation(self.allowed)[:forced])
         self.inside = np.isin(self.allowed, self.included)
         self.scale = largest_entry(self.matrix)
+        self._known: dict[bytes, Supports] = {}
         self.values = self.values_within(self.allowed)
         self.optimum = max(self.values.values(), default=-math.inf)
 
@@ -60,9 +61,12 @@ class Node:
 
     def _on(self, allowed: np.ndarray) -> Supports:
         """The problem on some indices, by their places."""
-        size = min(self.problem.sparsity, len(allowed))
-        block = np.ascontiguousarray(self.matrix[np.ix_(allowed, allowed)])
-        return supports_of(block, np.ascontiguousarray(self.previous[:, allowed]), size)
+        if allowed.tobytes() not in self._known:
+            size = min(self.problem.sparsity, len(allowed))
+            block = np.ascontiguousarray(self.matrix[np.ix_(allowed, allowed)])
+            found = supports_of(block, np.ascontiguousarray(self.previous[:, allowed]), size)
+            self._known[allowed.tobytes()] = found
+        return self._known[allowed.tobytes()]
 
     def values_within(self, allowed: np.ndarray) -> dict[tuple[int, ...], float]:
         """The best value of each support between the included and the allowed indices."""
@@ -159,9 +163,13 @@ def check_fixing(node: Node, fixing: Fixing, cutoff: float) -> None:
 
 def bound_of(node: Node, proof: Proof, cutoff: float) -> Fixing:
     """Bound the node by a proof on some of its indices."""
-    part = eigenpart(node.problem, proof)
+    return fixing_of(node, proof, eigenpart(node.problem, proof).upper, cutoff)
+
+
+def fixing_of(node: Node, proof: Proof, eigenvalue: float, cutoff: float) -> Fixing:
+    """The same where the bound on the eigenvalue is known."""
     inside = np.isin(proof.indices, node.included)
-    return fix_by_costs(part.upper, proof.costs, inside, node.problem.sparsity, cutoff)
+    return fix_by_costs(eigenvalue, proof.costs, inside, node.problem.sparsity, cutoff)
 
 
 def random_cutoff(node: Node, upper: float) -> float:
@@ -185,10 +193,11 @@ def check_multipliers(seeds: range) -> None:
             if proof is None:
                 continue
             used += 1
-            upper = bound_of(node, proof, -math.inf).upper
+            eigenvalue = eigenpart(node.problem, proof).upper
+            upper = fixing_of(node, proof, eigenvalue, -math.inf).upper
             assert node.is_bound(upper, node.allowed), (seed, trial)
             cutoff = random_cutoff(node, upper)
-            check_fixing(node, bound_of(node, proof, cutoff), cutoff)
+            check_fixing(node, fixing_of(node, proof, eigenvalue, cutoff), cutoff)
     # W may be too far from positive semidefinite, but not in most cases.
     assert used > 0.8 * len(seeds) * TRIALS
 
