@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.brute_force import _is_rational_psd, candidates, support_above
+from helpers.brute_force import _is_rational_psd, candidates
 from helpers.cases import (
     BRANCHING,
     LEFT_BY_ROUNDING,
@@ -813,7 +813,8 @@ def test_extreme_numbers(scale: float, p: int) -> None:
                 node = Node(np.arange(0), np.arange(6))
                 dive = work.search(node, incumbent, cutoff, 1e4)
                 if dive.complete:
-                    assert support_above(scaled, previous.T, p, dive.upper) is None
+                    for T in combinations(range(6), p):
+                        assert not exceeds(scaled[np.ix_(T, T)], previous[T, :].T, dive.upper)
                 assert dive.complete or above < 1.0 or scale < 1e-200
 
 
