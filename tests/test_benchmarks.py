@@ -34,7 +34,6 @@ def failed_imports() -> dict[str, str]:
     return json.loads(ended.stdout)
 
 
-@pytest.mark.xdist_group("benchmarks")
 @pytest.mark.parametrize("module", MODULES)
 def test_module_can_be_imported(module: str) -> None:
     """Tests that nothing is imported that is not there any more."""

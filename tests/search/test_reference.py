@@ -164,7 +164,6 @@ def solve_once(matrix: bytes, n: int, p: int, count: int, method: str) -> Result
     return solve(np.frombuffer(matrix).reshape(n, n), p, count, method=method, gap=GAP)
 
 
-@pytest.mark.xdist_group("pitprops")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("p", sorted(PITPROPS))
 def test_bundled_pitprops(p: int, method: str) -> None:
