@@ -28,6 +28,7 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,6 +56,41 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+#: Modules whose tests share something expensive: one process runs all of them, and begins early.
+TOGETHER = {
+    "tests/blocks/test_wide_blocks.py",
+    "tests/bounds/test_conditioning.py",
+    "tests/data/test_cluster.py",
+    "tests/exact/test_exact_bounds.py",
+    "tests/exact/test_flaws.py",
+    "tests/interface/test_plotting.py",
+    "tests/model/test_limits.py",
+    "tests/paper/test_paper.py",
+    "tests/search/test_reference.py",
+    "tests/test_benchmarks.py",
+    "tests/wide/test_form.py",
+}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadgroup`` the modules above run as a whole, besides tests of one group.
+
+    Groups reach the scheduler in the names of tests, which pytest 9.2 does not let pytest-xdist 3.8
+    change: there, the modules are all that is kept together.
+    """
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class Scheduling(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            module = nodeid.split("::", 1)[0]
+            return module if module in TOGETHER else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
 
 
 def read_square(path: Path) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -57,15 +57,22 @@ def check_certificates(Q: DataCovariance, sparsity: int, result: Result) -> None
         assert component.upper_bound <= add_up(component.variance, result.guarantee)
 
 
+@cache
+def solve_formed(seed: int, share: float) -> tuple[float, Result]:
+    """A threshold, and the components by the blocks of the matrix formed in full."""
+    matrix = np.cov(samples(seed).T)
+    off = np.abs(matrix - np.diag(matrix.diagonal()))
+    delta = share * float(off.max())
+    return delta, solve(matrix, 4, 5, threshold=delta, gap=1e-6)
+
+
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6])
 @pytest.mark.parametrize("seed", range(6))
 def test_same_as_the_matrix(wide: Solve, seed: int, share: float) -> None:
     """Tests components and certificates against the blocks of the matrix formed in full."""
     X = samples(seed)
     matrix = np.cov(X.T)
-    off = np.abs(matrix - np.diag(matrix.diagonal()))
-    delta = share * float(off.max())
-    formed = solve(matrix, 4, 5, threshold=delta, gap=1e-6)
+    delta, formed = solve_formed(seed, share)
     Q = DataCovariance(X)
     result = wide(Q, 4, 5, threshold=delta, gap=1e-6)
     np.testing.assert_allclose(result.variances, formed.variances, rtol=2e-6)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 from types import FrameType
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.brute_force import _is_rational_psd, candidates, support_above
+from helpers.brute_force import _is_rational_psd, candidates
 from helpers.cases import (
     BRANCHING,
     LEFT_BY_ROUNDING,
@@ -37,6 +38,7 @@ from helpers.cases import (
     run,
     strong_bound,
 )
+from helpers.exact import exceeds
 from orthospca.bounds import screening
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.conditioning import step as steps
@@ -357,16 +359,22 @@ def replay(steps: tuple[Step, ...], node: Node, p: int) -> Iterator[tuple[Node, 
 Rational = list[list[Fraction]]
 
 
-def rational_form(problem: Subproblem, penalty: float) -> Rational:
-    """``(I - XXᵀ)Q(I - XXᵀ) - κXXᵀ`` without rounding."""
-    n = problem.n_features
-    X = [[Fraction(float(v)) for v in row] for row in problem.previous]
-    Q = [[Fraction(float(v)) for v in row] for row in problem.covariance]
+@cache
+def projected(problem: bytes, previous: bytes, n: int) -> tuple[Rational, Rational]:
+    """``(I - XXᵀ)Q(I - XXᵀ)`` and ``XXᵀ`` without rounding."""
+    X = [[Fraction(v) for v in row] for row in np.frombuffer(previous).reshape(n, -1).tolist()]
+    Q = [[Fraction(v) for v in row] for row in np.frombuffer(problem).reshape(n, n).tolist()]
     gram = [[sum(map(lambda a, b: a * b, X[i], X[j])) for j in range(n)] for i in range(n)]
     P = [[Fraction(int(i == j)) - gram[i][j] for j in range(n)] for i in range(n)]
     PQ = [[sum(P[i][k] * Q[k][j] for k in range(n)) for j in range(n)] for i in range(n)]
     A = [[sum(PQ[i][k] * P[k][j] for k in range(n)) for j in range(n)] for i in range(n)]
-    kappa = Fraction(penalty)
+    return A, gram
+
+
+def rational_form(problem: Subproblem, penalty: float) -> Rational:
+    """``(I - XXᵀ)Q(I - XXᵀ) - κXXᵀ`` without rounding."""
+    n, kappa = problem.n_features, Fraction(penalty)
+    A, gram = projected(problem.covariance.tobytes(), problem.previous.tobytes(), n)
     return [[A[i][j] - kappa * gram[i][j] for j in range(n)] for i in range(n)]
 
 
@@ -497,7 +505,7 @@ def check_tree(case: Case, node: Node, dive: Dive, level: float, tuning: WalkTun
     if math.isfinite(dive.upper):
         for T in accounted:
             sub, X = case.matrix[np.ix_(T, T)], case.previous[:, T]
-            assert support_above(sub, X, len(T), dive.upper) is None
+            assert not exceeds(sub, X, dive.upper)
 
 
 def check_trees(seeds: range, tuning: WalkTuning) -> None:
@@ -644,7 +652,7 @@ class Critical:
         sub, X = self.matrix[np.ix_(T, T)], self.previous[:, T]
         if len(X) == 0 and is_definite(level * np.eye(len(T)), sub):
             return False
-        return support_above(sub, X, len(T), level) is not None
+        return exceeds(sub, X, level)
 
 
 def first_level(low: float, high: float, ruled_out: Callable[[float], bool]) -> float | None:
@@ -805,7 +813,8 @@ def test_extreme_numbers(scale: float, p: int) -> None:
                 node = Node(np.arange(0), np.arange(6))
                 dive = work.search(node, incumbent, cutoff, 1e4)
                 if dive.complete:
-                    assert support_above(scaled, previous.T, p, dive.upper) is None
+                    for T in combinations(range(6), p):
+                        assert not exceeds(scaled[np.ix_(T, T)], previous[T, :].T, dive.upper)
                 assert dive.complete or above < 1.0 or scale < 1e-200
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from helpers import strategies
-from helpers.brute_force import _is_rational_psd, sequence, support_above
+from helpers.brute_force import _is_rational_psd, sequence
 from helpers.cases import Supports, largest_entry, supports_of
+from helpers.exact import exceeds
 from orthospca.bounds.relaxation.proof import Fixing, Proof, eigenpart, fix_by_costs, make_proof
 from orthospca.bounds.relaxation.solver import Multipliers, solve_relaxation
 from orthospca.model.stage import Subproblem
@@ -42,6 +43,7 @@ class Node:
         self.included = np.sort(rng.permutation(self.allowed)[:forced])
         self.inside = np.isin(self.allowed, self.included)
         self.scale = largest_entry(self.matrix)
+        self._known: dict[bytes, Supports] = {}
         self.values = self.values_within(self.allowed)
         self.optimum = max(self.values.values(), default=-math.inf)
 
@@ -59,9 +61,12 @@ class Node:
 
     def _on(self, allowed: np.ndarray) -> Supports:
         """The problem on some indices, by their places."""
-        size = min(self.problem.sparsity, len(allowed))
-        block = np.ascontiguousarray(self.matrix[np.ix_(allowed, allowed)])
-        return supports_of(block, np.ascontiguousarray(self.previous[:, allowed]), size)
+        if allowed.tobytes() not in self._known:
+            size = min(self.problem.sparsity, len(allowed))
+            block = np.ascontiguousarray(self.matrix[np.ix_(allowed, allowed)])
+            found = supports_of(block, np.ascontiguousarray(self.previous[:, allowed]), size)
+            self._known[allowed.tobytes()] = found
+        return self._known[allowed.tobytes()]
 
     def values_within(self, allowed: np.ndarray) -> dict[tuple[int, ...], float]:
         """The best value of each support between the included and the allowed indices."""
@@ -158,9 +163,13 @@ def check_fixing(node: Node, fixing: Fixing, cutoff: float) -> None:
 
 def bound_of(node: Node, proof: Proof, cutoff: float) -> Fixing:
     """Bound the node by a proof on some of its indices."""
-    part = eigenpart(node.problem, proof)
+    return fixing_of(node, proof, eigenpart(node.problem, proof).upper, cutoff)
+
+
+def fixing_of(node: Node, proof: Proof, eigenvalue: float, cutoff: float) -> Fixing:
+    """The same where the bound on the eigenvalue is known."""
     inside = np.isin(proof.indices, node.included)
-    return fix_by_costs(part.upper, proof.costs, inside, node.problem.sparsity, cutoff)
+    return fix_by_costs(eigenvalue, proof.costs, inside, node.problem.sparsity, cutoff)
 
 
 def random_cutoff(node: Node, upper: float) -> float:
@@ -184,10 +193,11 @@ def check_multipliers(seeds: range) -> None:
             if proof is None:
                 continue
             used += 1
-            upper = bound_of(node, proof, -math.inf).upper
+            eigenvalue = eigenpart(node.problem, proof).upper
+            upper = fixing_of(node, proof, eigenvalue, -math.inf).upper
             assert node.is_bound(upper, node.allowed), (seed, trial)
             cutoff = random_cutoff(node, upper)
-            check_fixing(node, bound_of(node, proof, cutoff), cutoff)
+            check_fixing(node, fixing_of(node, proof, eigenvalue, cutoff), cutoff)
     # W may be too far from positive semidefinite, but not in most cases.
     assert used > 0.8 * len(seeds) * TRIALS
 
@@ -225,12 +235,8 @@ def test_restricted_proof_stays_valid(part: int) -> None:
 
 def exact_product(left: np.ndarray, matrix: np.ndarray) -> Fraction:
     """``xᵀ matrix x`` exactly."""
-    n = len(left)
-    x = [Fraction(float(value)) for value in left]
-    return sum(
-        (x[i] * x[j] * Fraction(float(matrix[i, j])) for i in range(n) for j in range(n)),
-        Fraction(0),
-    )
+    x = {i: Fraction(value) for i, value in enumerate(left.tolist()) if value}
+    return sum((x[i] * x[j] * Fraction(float(matrix[i, j])) for i in x for j in x), Fraction(0))
 
 
 @pytest.mark.parametrize("part", range(5))
@@ -272,7 +278,7 @@ def test_eigenpart_covers_the_complement() -> None:
         basis = right[np.count_nonzero(singular > 1e-10) :].T
         size = float(np.abs(proof.matrix).sum(axis=1).max()) + 1e15 * proof.radius
         size += node.scale
-        assert support_above(proof.matrix, rows, len(rows.T), part.upper) is None
+        assert not exceeds(proof.matrix, rows, part.upper)
         if basis.shape[1]:
             largest = float(np.linalg.eigvalsh(basis.T @ proof.matrix @ basis)[-1])
             well_posed = len(singular) == 0 or singular[singular > 1e-10].min(initial=1) > 0.01
@@ -301,7 +307,7 @@ def test_nearly_singular_W_is_made_positive_semidefinite(n: int) -> None:
         proved += 1
         raised = W.copy()
         raised[np.diag_indices(n)] = proof.costs
-        assert support_above(-raised, np.empty((0, n)), n, 0.0) is None
+        assert not exceeds(-raised, np.empty((0, n)), 0.0)
     assert proved > 40
 
 
@@ -317,7 +323,7 @@ def test_indefinite_W_is_refused_or_paid_for() -> None:
         if proof is not None:
             raised = W.copy()
             raised[np.diag_indices(n)] = proof.costs
-            assert support_above(-raised, np.empty((0, n)), n, 0.0) is None
+            assert not exceeds(-raised, np.empty((0, n)), 0.0)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])

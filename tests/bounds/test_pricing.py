@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers.brute_force import support_above
 from helpers.cases import KINDS, Supports, check_status, supports_of
+from helpers.exact import exceeds
 from orthospca.bounds.relaxation import pricing
 from orthospca.bounds.relaxation.node import StrongBound
 from orthospca.bounds.relaxation.pricing import Lump, make_lump, pattern_of
@@ -391,8 +391,8 @@ class Large:
     def is_bound(self, upper: float) -> bool:
         """Whether no pair has more; in rational arithmetic for the pairs that come close."""
         close = np.argwhere(np.triu(self.values) > upper - 1e-9 * abs(self.optimum))
-        return all(
-            support_above(self.matrix[np.ix_(T, T)], self.previous[T].T, 2, upper) is None
+        return not any(
+            exceeds(self.matrix[np.ix_(T, T)], self.previous[T].T, upper)
             for T in close
             if T[0] < T[1]
         )

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from helpers.wide import tuned
-from orthospca import DataCovariance, datasets, solve
+from helpers.wide import solve_as_wide, tuned
+from orthospca import DataCovariance, datasets
 from orthospca.data import chunks as dask_module
 from orthospca.data import cluster as cluster_module
 from orthospca.data.cluster import ClusterColumns, ClusterTiles
@@ -194,7 +194,9 @@ def test_chunks_are_worth_a_task(shape, chunks) -> None:
         assert (heights, widths) == data.chunks
 
 
-N, M, P = 4500, 120, 6
+N, M, P = 3000, 120, 6
+#: Features up to which a covariance matrix is formed here: fewer than there are.
+FORMED = 2000
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +208,7 @@ def planted() -> np.ndarray:
 @pytest.fixture(scope="module")
 def in_memory(planted) -> Result:
     """The components of the array in memory."""
-    result = solve(DataCovariance(planted), P, 3, gap=1e-2)
+    result = solve_as_wide(DataCovariance(planted), P, 3, largest=FORMED, gap=1e-2)
     assert result.status is Status.OPTIMAL
     return result
 
@@ -226,7 +228,7 @@ def client() -> Iterator:
 
 def solve_by_rows(Q: DataCovariance, count: int) -> Result:
     """Solve so that rows have to be looked at, tile by tile."""
-    settings = Settings.validate(gap=1e-2, tuning=tuned(few=0, trace_budget=0))
+    settings = Settings.validate(gap=1e-2, tuning=tuned(formed=FORMED, few=0, trace_budget=0))
     return solve_as_set(Q, P, count, settings)
 
 
@@ -241,11 +243,11 @@ def assert_same(result: Result, expected: Result) -> None:
 
 
 @pytest.mark.xdist_group("cluster")
-@pytest.mark.parametrize("chunks", [(M, 1500), (50, 1200)])
+@pytest.mark.parametrize("chunks", [(M, 1000), (50, 800)])
 def test_threads_give_the_same_components(chunks, planted, in_memory) -> None:
     """Tests the scheduler that Dask has by default."""
     Q = DataCovariance(da.from_array(planted, chunks=chunks))
-    assert_same(solve(Q, P, 3, gap=1e-2), in_memory)
+    assert_same(solve_as_wide(Q, P, 3, largest=FORMED, gap=1e-2), in_memory)
 
 
 @pytest.mark.xdist_group("cluster")
@@ -270,12 +272,12 @@ def test_cluster_gives_the_same_components(planted, in_memory, client, monkeypat
 
     monkeypatch.setattr(cluster_module, "compute", watched_compute)
     monkeypatch.setattr(ClusterColumns, "take", watched_take)
-    data = da.from_array(planted, chunks=(50, 1200))
+    data = da.from_array(planted, chunks=(50, 800))
     monkeypatch.setattr(da.Array, "compute", refuse)
     monkeypatch.setattr(da.Array, "__array__", refuse)
     Q = DataCovariance(data)
     assert Q.source.kept
-    assert_same(solve(Q, P, 3, gap=1e-2), in_memory)
+    assert_same(solve_as_wide(Q, P, 3, largest=FORMED, gap=1e-2), in_memory)
     assert max(read) <= DEFAULT.wide.columns_at_once
     assert max(returned) < M * N / 2
 
@@ -299,7 +301,7 @@ def test_cluster_loses_a_worker(planted, client, monkeypatch) -> None:
         return rest(self, part, smallest)
 
     monkeypatch.setattr(ClusterTiles, "_rest", kill_and_go_on)
-    Q = DataCovariance(da.from_array(planted, chunks=(50, 1200)))
+    Q = DataCovariance(da.from_array(planted, chunks=(50, 800)))
     assert_same(solve_by_rows(Q, 3), solve_by_rows(DataCovariance(planted), 3))
     assert len(killed) == 1
     assert killed[0] not in client.scheduler_info()["workers"]
@@ -309,6 +311,7 @@ def test_cluster_loses_a_worker(planted, client, monkeypatch) -> None:
 def test_cluster_without_room_reads_again(planted, in_memory, client, monkeypatch) -> None:
     """Tests that blocks which the workers cannot keep are made anew for each product."""
     monkeypatch.setattr(cluster_module, "SHARE_OF_MEMORY", 0.0)
-    Q = DataCovariance(da.from_array(planted, chunks=(50, 1200)))
+    Q = DataCovariance(da.from_array(planted, chunks=(50, 800)))
     assert not Q.source.kept
-    assert_same(solve(Q, P, 1, gap=1e-2), solve(DataCovariance(planted), P, 1, gap=1e-2))
+    expected = solve_as_wide(DataCovariance(planted), P, 1, largest=FORMED, gap=1e-2)
+    assert_same(solve_as_wide(Q, P, 1, largest=FORMED, gap=1e-2), expected)

@@ -180,7 +180,7 @@ def test_what_components_take_away_is_far_larger() -> None:
 WAYS: tuple[dict[str, Any], ...] = (
     {},
     {"few": 0, "trace_budget": 0, "first_batch": 3, "lists_at_once": 5},
-    {"few": 0, "few_traced": 0, "trace_budget": 60, "first_batch": 3},
+    {"few": 0, "few_traced": 0, "trace_budget": 60, "first_batch": 3, "cheap_products": 0},
 )
 
 

@@ -12,7 +12,9 @@ absolute, because the previous components are unit vectors.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -44,13 +46,29 @@ class Interval(NamedTuple):
     smallest: float
 
 
-def null_space(rows: np.ndarray, tolerance: float) -> np.ndarray:
-    """Orthonormal columns spanning the vectors that are orthogonal to each of the rows."""
-    if rows.shape[0] == 0:
-        return np.eye(rows.shape[1])
+@cache
+def all_supports(n: int, p: int) -> np.ndarray:
+    """All supports of p of n indices, one in each row, in lexicographic order."""
+    return np.array(list(combinations(range(n), p)), dtype=np.intp).reshape(-1, p)
+
+
+def null_spaces(
+    previous: np.ndarray, supports: np.ndarray, tolerance: float
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For the supports that leave a direction: orthonormal columns that span what is feasible.
+
+    Supports that leave equally many come together: their places among all, and a stack of bases.
+    """
+    count, p = supports.shape
+    if len(previous) == 0:
+        yield np.arange(count), np.broadcast_to(np.eye(p), (count, p, p))
+        return
+    rows = previous[:, supports].transpose(1, 0, 2)
     _, singular, right = np.linalg.svd(rows, full_matrices=True)
-    rank = int(np.sum(singular > tolerance))
-    return right[rank:].T
+    ranks = np.sum(singular > tolerance, axis=1)
+    for rank in np.unique(ranks[ranks < p]):
+        chosen = np.flatnonzero(ranks == rank)
+        yield chosen, right[chosen][:, rank:].transpose(0, 2, 1)
 
 
 def candidates(
@@ -62,19 +80,20 @@ def candidates(
     """
     n = matrix.shape[0]
     previous = np.reshape(previous, (-1, n))
-    found = []
-    for support in combinations(range(n), p):
-        chosen = list(support)
-        basis = null_space(previous[:, chosen], tolerance)
-        if basis.shape[1] == 0:
-            continue
-        reduced = basis.T @ matrix[np.ix_(chosen, chosen)] @ basis
-        values, vectors = np.linalg.eigh((reduced + reduced.T) / 2)
-        vector = np.zeros(n)
-        vector[chosen] = basis @ vectors[:, -1]
-        second = float(values[-2]) if len(values) > 1 else -np.inf
-        found.append((Optimum(float(values[-1]), support, vector), second))
-    return found
+    supports = all_supports(n, p)
+    found: list[tuple[Optimum, float] | None] = [None] * len(supports)
+    for chosen, basis in null_spaces(previous, supports, tolerance):
+        places = supports[chosen]
+        blocks = matrix[places[:, :, None], places[:, None, :]]
+        reduced = basis.transpose(0, 2, 1) @ blocks @ basis
+        values, vectors = np.linalg.eigh((reduced + reduced.transpose(0, 2, 1)) / 2)
+        best = np.zeros((len(chosen), n))
+        np.put_along_axis(best, places, (basis @ vectors[:, :, -1:])[:, :, 0], axis=1)
+        for k, index in enumerate(chosen):
+            second = float(values[k, -2]) if values.shape[1] > 1 else -np.inf
+            support = tuple(places[k].tolist())
+            found[index] = Optimum(float(values[k, -1]), support, best[k]), second
+    return [item for item in found if item is not None]
 
 
 def stage_optimum(
@@ -91,9 +110,9 @@ def stage_interval(matrix: np.ndarray, previous: np.ndarray, p: int) -> Interval
     high = stage_optimum(matrix, previous, p, tolerance=1e-12)
     smallest = 1.0
     if len(previous):
-        for support in combinations(range(matrix.shape[0]), p):
-            singular = np.linalg.svd(previous[:, list(support)], compute_uv=False)
-            smallest = min([smallest, *map(float, singular[singular > 1e-14])])
+        rows = previous[:, all_supports(matrix.shape[0], p)].transpose(1, 0, 2)
+        singular = np.linalg.svd(rows, compute_uv=False)
+        smallest = float(singular[singular > 1e-14].min(initial=1.0))
     return Interval(
         None if low is None else low.value, None if high is None else high.value, smallest
     )

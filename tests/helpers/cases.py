@@ -8,8 +8,9 @@ made: the value of a vector is the rounded value of a vector that is orthogonal 
 from __future__ import annotations
 
 import copy
+import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -18,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from helpers import strategies
-from helpers.brute_force import candidates, sequence, support_above
+from helpers.brute_force import candidates, sequence
+from helpers.exact import exceeds
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.relaxation.node import StrongBound
 from orthospca.model.limits import Watch
@@ -85,7 +87,7 @@ class Supports:
         # No unit vector has less than this: where it is exceeded, there is a feasible one.
         least = max(bound, -2.0 * len(T) * self.scale)
         sub, X = self.matrix[np.ix_(T, T)], self.previous[:, T]
-        if support_above(sub, X, len(T), least) is not None:
+        if exceeds(sub, X, least):
             return True
         self._proved[support] = bound
         return False
@@ -158,6 +160,9 @@ class Case:
         self.problem = Subproblem(matrix, p, np.ascontiguousarray(previous.T))
         self.supports = supports_of(matrix, previous, p)
         self.values = self.supports.values
+        self._holds = np.zeros((len(self.values), len(matrix)), dtype=bool)
+        for row, support in zip(self._holds, self.values, strict=True):
+            row[list(support)] = True
         self.optimum = max(self.values.values(), default=-math.inf)
         self.scale = self.supports.scale
         self.slack = ROUNDING * self.scale
@@ -168,13 +173,17 @@ class Case:
 
     def inside(self, node: Node | Closed | NodeBound) -> dict[tuple[int, ...], float]:
         """The supports of a node, with their values."""
-        included, allowed = set(node.included), set(node.allowed)
-        found = {T: v for T, v in self.values.items() if included <= set(T) <= allowed}
+        chosen = self._between(node.included, node.allowed)
         kept = getattr(node, "kept", None)
         if kept is not None:
-            left = [set(part) for part in kept]
-            found = {T: v for T, v in found.items() if not left[0] <= set(T) <= left[1]}
-        return found
+            chosen &= ~self._between(*kept)
+        return dict(itertools.compress(self.values.items(), chosen.tolist()))
+
+    def _between(self, included: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+        """For each support whether it has the included indices, and allowed ones only."""
+        chosen = self._holds[:, included].all(axis=1)
+        chosen &= self._holds[:, allowed].sum(axis=1) == self.p
+        return chosen
 
     def above(
         self, bound: float, among: Iterable[tuple[int, ...]] | None = None
@@ -311,25 +320,27 @@ def check_statuses(result: Result, scale: float, eps: float = 0.0, gap: float = 
 
 def check_closed(case: Case, outcome: Outcome, complete: bool) -> None:
     """No closed node claims too little; together, with what was removed, they cover everything."""
-    for closed in outcome.closed:
-        assert case.above(closed.upper, case.inside(closed)) is None, closed
+    inside = [case.inside(closed) for closed in outcome.closed]
+    for closed, supports in zip(outcome.closed, inside, strict=True):
+        assert case.above(closed.upper, supports) is None, closed
     for T in case.values if complete else ():
-        assert any(T in case.inside(closed) for closed in outcome.closed), T
+        assert any(T in supports for supports in inside), T
     assert case.above(outcome.upper) is None
 
 
-def covers(case: Case, closed: Closed, support: tuple[int, ...]) -> bool:
-    """Whether a closed node holds a support; screening holds what is in no neighbourhood."""
-    if closed.reason is Reason.SCREENED:
-        T = set(support)
-        return not any(i.row in T and set(i.allowed) >= T for i in closed.proof.neighbourhoods)
-    return support in case.inside(closed)
+def covered(case: Case, closed: Closed) -> Collection[tuple[int, ...]]:
+    """The supports that a closed node holds; screening holds what is in no neighbourhood."""
+    if closed.reason is not Reason.SCREENED:
+        return case.inside(closed)
+    left = [(i.row, set(i.allowed)) for i in closed.proof.neighbourhoods]
+    return {T for T in case.values if not any(row in T and nearby >= {*T} for row, nearby in left)}
 
 
 def check_covered(case: Case, outcome: Outcome) -> None:
     """The closed nodes of a stage, what screening ruled out among them, hold every support."""
+    held = [(closed.upper, covered(case, closed)) for closed in outcome.closed]
     for T in case.values:
-        holding = [closed.upper for closed in outcome.closed if covers(case, closed, T)]
+        holding = [upper for upper, supports in held if T in supports]
         assert holding, T
         assert case.above(max(holding), [T]) is None
 

@@ -4,7 +4,7 @@ A matrix of floating-point numbers is a matrix of integers times a power of two,
 of two of them. On integers everything below is exact. What is decided:
 
 - whether a vector exists, on at most p indices and *exactly* orthogonal to the components before
-  it, with a value above a bound (`support_above`);
+  it, with a value above a bound (`support_above`, and `exceeds` of all indices);
 - whether a gap is within a tolerance (`within_tolerance`);
 - whether no unit vector on at most p indices is nearly orthogonal to all components
   (`nearly_orthogonal_support`).
@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -95,12 +95,23 @@ def support_above(
     components = [as_integers(row[None])[0][0] for row in previous]
     for support in _near_the_bound(matrix.rounded, previous, p, float(bound)):
         restricted = [[component[i] for i in support] for component in components]
-        basis = null_space(restricted, len(support))
         part = [[shifted[i][j] for j in support] for i in support]
-        images = [[dot(row, vector) for row in part] for vector in basis]
-        if not is_psd([[dot(vector, image) for image in images] for vector in basis]):
+        if not _is_psd_across(part, restricted):
             return support
     return None
+
+
+def exceeds(
+    matrix: np.ndarray | ExactMatrix, previous: np.ndarray, bound: float | Fraction
+) -> bool:
+    """Whether a feasible vector, on all indices, has more than ``bound``, decided exactly.
+
+    As :func:`support_above` for one support, and whatever the order and the numbers: floating point
+    takes no part in it.
+    """
+    exact = matrix if isinstance(matrix, ExactMatrix) else ExactMatrix.of(matrix)
+    components = [as_integers(row[None])[0][0] for row in previous]
+    return not _is_psd_across(exact.below(Fraction(bound)), components)
 
 
 def clear_levels(matrix: np.ndarray, previous: np.ndarray, supports: np.ndarray) -> np.ndarray:
@@ -135,12 +146,20 @@ def clear_levels(matrix: np.ndarray, previous: np.ndarray, supports: np.ndarray)
     return levels
 
 
+@lru_cache(maxsize=16)
+def _clear_levels(matrix: bytes, previous: bytes, n: int, p: int) -> np.ndarray:
+    """The same for all supports; several bounds are asked for in a row of the same stage."""
+    components = np.frombuffer(previous).reshape(-1, n)
+    return clear_levels(np.frombuffer(matrix).reshape(n, n), components, supports_of(n, p))
+
+
 def _near_the_bound(
     matrix: np.ndarray, previous: np.ndarray, p: int, bound: float
 ) -> Iterator[tuple[int, ...]]:
     """Supports that floating point does not show to be clearly below the bound."""
-    supports = supports_of(len(matrix), p)
-    for support in supports[clear_levels(matrix, previous, supports) >= bound]:
+    n = len(matrix)
+    levels = _clear_levels(matrix.tobytes(), np.asarray(previous).tobytes(), n, p)
+    for support in supports_of(n, p)[levels >= bound]:
         yield tuple(support.tolist())
 
 
@@ -184,6 +203,15 @@ def as_integers(matrix: np.ndarray) -> tuple[list[list[int]], int]:
 
 def dot(left: Sequence[int], right: Sequence[int]) -> int:
     return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+def _is_psd_across(matrix: list[list[int]], rows: list[list[int]]) -> bool:
+    """Whether no vector that all rows map to zero has a negative value."""
+    if not rows:
+        return is_psd(matrix)
+    basis = null_space(rows, len(matrix))
+    images = [[dot(row, vector) for row in matrix] for vector in basis]
+    return is_psd([[dot(vector, image) for image in images] for vector in basis])
 
 
 def null_space(rows: list[list[int]], width: int) -> list[list[int]]:

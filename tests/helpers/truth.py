@@ -1,19 +1,19 @@
 """What is compared with: decisions without rounding, and solves of a whole matrix.
 
-`support_above` of the brute force is exact and slow. Here floating point decides where there is no
-doubt, and rational arithmetic everywhere else, so that no allowance has to be made for rounding.
+Floating point decides where there is no doubt, and rational arithmetic everywhere else, so that no
+allowance has to be made for rounding.
 Previous components are rows, as in the brute force.
 """
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-from itertools import combinations
+from functools import lru_cache
 
 import numpy as np
 
-from helpers.brute_force import stage_optimum, support_above
+from helpers.brute_force import stage_optimum
+from helpers.exact import ExactMatrix, exceeds, support_above
 from orthospca import Result, Status
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
@@ -26,20 +26,12 @@ from orthospca.search.outcome import Outcome
 CLEAR = 1e-9
 #: What floating point leaves of a gap, relative to the order times the largest entry.
 ROUNDING = 1e-12
-#: Restricted components are independent without doubt if all singular values exceed this.
-INDEPENDENT = 1e-4
 
 
 def is_proved(matrix: np.ndarray, previous: np.ndarray, p: int, bound: float) -> bool:
     """Whether no feasible vector of a stage has more than `bound`, decided without rounding."""
-    n = len(matrix)
-    previous = np.reshape(previous, (-1, n))
-    supports = np.array(list(combinations(range(n), p)))
-    clearly = bound - CLEAR * (p * float(np.abs(matrix).max()) + abs(bound))
-    tops = np.linalg.eigvalsh(_blocks(matrix, supports))[:, -1]
-    supports = supports[tops > clearly]
-    in_doubt = supports[~_are_clearly_below(matrix, previous, supports, clearly)]
-    return all(is_proved_on(matrix, previous, support, bound) for support in in_doubt)
+    previous = np.reshape(previous, (-1, len(matrix)))
+    return support_above(ExactMatrix.of(matrix), previous, p, bound) is None
 
 
 def proved_optimum(matrix: np.ndarray, p: int) -> float:
@@ -51,60 +43,25 @@ def proved_optimum(matrix: np.ndarray, p: int) -> float:
     return bound
 
 
-def is_proved_on(
-    matrix: np.ndarray, previous: np.ndarray, support: np.ndarray, bound: float
-) -> bool:
-    """Whether no feasible vector with this support has more than `bound`, without rounding."""
-    part = matrix[np.ix_(support, support)]
-    return support_above(part, previous[:, support], len(support), bound) is None
-
-
-def _are_clearly_below(
-    matrix: np.ndarray, previous: np.ndarray, supports: np.ndarray, clearly: float
-) -> np.ndarray:
-    """For each support whether its best feasible vector is below a bound beyond doubt."""
-    below = np.zeros(len(supports), dtype=bool)
-    touched = previous[:, supports].any(axis=2).T
-    for pattern in np.unique(touched, axis=0):
-        rank = int(pattern.sum())
-        same = np.flatnonzero((touched == pattern).all(axis=1))
-        if rank == 0:
-            continue
-        rows = previous[pattern][:, supports[same]].transpose(1, 0, 2)
-        _, singular, right = np.linalg.svd(rows, full_matrices=True)
-        independent = singular[:, -1] >= INDEPENDENT
-        if rank < supports.shape[1]:
-            basis = right[:, rank:]
-            reduced = basis @ _blocks(matrix, supports[same]) @ basis.transpose(0, 2, 1)
-            independent &= np.linalg.eigvalsh(reduced)[:, -1] <= clearly
-        below[same] = independent
-    return below
-
-
-def _blocks(matrix: np.ndarray, supports: np.ndarray) -> np.ndarray:
-    return matrix[supports[:, :, None], supports[:, None, :]]
-
-
-def exact_gram(columns: np.ndarray) -> np.ndarray:
-    """`columnsᵀ columns` without rounding, as fractions."""
-    exact = [[Fraction(x) for x in column] for column in columns.T.tolist()]
-    return np.array(
-        [[sum(x * y for x, y in zip(a, b, strict=True)) for b in exact] for a in exact],
-        dtype=object,
-    )
-
-
 def is_proved_of_data(
     columns: np.ndarray, previous: np.ndarray, support: np.ndarray, bound: float
 ) -> bool:
-    """As `is_proved_on`, of `BᵀB` for the columns of B on the support."""
-    gram, everything = exact_gram(columns), np.arange(len(support))
-    return is_proved_on(gram, previous[:, support], everything, bound)
+    """Whether no feasible vector with a support has more than `bound`, without rounding.
+
+    The matrix is `BᵀB` for the columns of B on the support.
+    """
+    return not exceeds(ExactMatrix.gram(columns), previous[:, support], bound)
 
 
 def best_of_stage(matrix: np.ndarray, p: int, previous: np.ndarray, gap: float = 1e-9) -> Outcome:
-    """The stage of a whole matrix, solved as such and to many digits."""
-    problem = Subproblem(matrix, p, np.ascontiguousarray(previous.T))
+    """The stage of a whole matrix, solved as such and to many digits; the same stage only once."""
+    return _best_of_stage(matrix.tobytes(), p, previous.tobytes(), len(matrix), gap)
+
+
+@lru_cache(maxsize=256)
+def _best_of_stage(matrix: bytes, p: int, previous: bytes, n: int, gap: float) -> Outcome:
+    X = np.frombuffer(previous).reshape(-1, n).T
+    problem = Subproblem(np.frombuffer(matrix).reshape(n, n), p, np.ascontiguousarray(X))
     outcome = solve_stage(problem, Settings(tolerance=Tolerance(0.0, gap)), Watch())
     assert outcome.best is not None
     return outcome

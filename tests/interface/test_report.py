@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 
 import numpy as np
@@ -51,6 +52,7 @@ def section(**changes) -> Section:
     return Section(**{**given, **changes})
 
 
+@cache
 def small_section() -> Section:
     """Few variables: pictures that are rendered soon."""
     known = datasets.make_exhausting()

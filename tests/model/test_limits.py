@@ -352,7 +352,7 @@ def test_an_error_in_the_callback_is_not_hidden() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is sent the POSIX way")
-@pytest.mark.parametrize("delay", [0.0, 0.5])
+@pytest.mark.parametrize("delay", [0.0, 0.2])
 @pytest.mark.parametrize("method", METHODS)
 def test_sigint(method: str, delay: float) -> None:
     """Tests that a real Ctrl-C during the search gives the result so far, not a traceback."""

@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from helpers.brute_force import support_above
+from helpers.exact import exceeds
 from orthospca.numerics import rigor
 
 #: Adversarial thresholds that each of the tests must try.
@@ -161,7 +161,7 @@ def float_below(number: Fraction) -> float:
 
 def is_upper_bound(matrix: np.ndarray, bound: float) -> bool:
     """Whether no eigenvalue exceeds `bound`, decided in rational arithmetic."""
-    return support_above(matrix, NOTHING, len(matrix), bound) is None
+    return not exceeds(matrix, NOTHING, bound)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

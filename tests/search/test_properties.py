@@ -14,8 +14,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from helpers.brute_force import is_unique, stage_interval, support_above
+from helpers.brute_force import is_unique, stage_interval
 from helpers.cases import BRANCHING, RELAXING, is_met, supports_of
+from helpers.exact import ExactMatrix, support_above
 from helpers.strategies import KINDS, Problem, problems
 from orthospca import Result, Status, solve
 from orthospca.facade import solve_as_set
@@ -169,9 +170,10 @@ def test_one_sparsity_per_component(method: str, problem: Problem) -> None:
 def test_bounds_hold_in_exact_arithmetic(method: str, problem: Problem) -> None:
     """Tests that no upper bound is below the truth, decided in rational arithmetic."""
     result = solve_exactly(problem, method)
+    exact = ExactMatrix.of(problem.matrix)
     for k, bound in enumerate(result.upper_bounds):
         previous = result.components[:k]
-        above = support_above(problem.matrix, previous, problem.sparsity_of(k), bound)
+        above = support_above(exact, previous, problem.sparsity_of(k), bound)
         assert above is None, f"stage {k}: a vector on {above} has more than {bound!r}"
 
 

@@ -6,6 +6,8 @@ folder of reference data.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -148,7 +150,18 @@ def check_sequence(matrix: np.ndarray, result: Result, expected: list) -> None:
 
 def solve_all(matrix: np.ndarray, p: int, method: str) -> Result:
     """All components, each as far as floating point goes."""
-    return solve(matrix, p, len(matrix), method=method, gap=GAP)
+    return solve_once(matrix.tobytes(), len(matrix), p, len(matrix), method)
+
+
+def solve_first(matrix: np.ndarray, p: int, method: str) -> Result:
+    """The first component, as far as floating point goes."""
+    return solve_once(matrix.tobytes(), len(matrix), p, 1, method)
+
+
+@cache
+def solve_once(matrix: bytes, n: int, p: int, count: int, method: str) -> Result:
+    """Solve; the bundled Pitprops is the published one, so that both are solved together."""
+    return solve(np.frombuffer(matrix).reshape(n, n), p, count, method=method, gap=GAP)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -163,7 +176,7 @@ def test_bundled_pitprops(p: int, method: str) -> None:
 def test_bundled_pitprops_single(method: str) -> None:
     """Tests that the first component of Pitprops has its known variance at every sparsity."""
     matrix = datasets.load_pitprops().covariance()
-    found = [solve(matrix, p, method=method, gap=GAP) for p in range(1, 14)]
+    found = [solve_first(matrix, p, method) for p in range(1, 14)]
     variances = [result.variances[0] for result in found]
     np.testing.assert_allclose(variances, PITPROPS_SINGLE, rtol=AGREEMENT, atol=0)
     for result in found:
@@ -217,7 +230,7 @@ def test_single(name: str, method: str, load_matrix, optima: dict) -> None:
     """Tests that the first component has the variance of the reference at every sparsity."""
     matrix = load_matrix(FILES[name])
     for p, variance in optima[f"{name}_single"].items():
-        result = solve(matrix, int(p), method=method, gap=GAP)
+        result = solve_first(matrix, int(p), method)
         assert result.variances[0] == pytest.approx(variance, rel=AGREEMENT, abs=0)
         check_statuses(result, np.abs(matrix).max(), gap=GAP)
 

@@ -10,13 +10,13 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from helpers.brute_force import support_above
 from helpers.cases import (
     BRANCHING,
     KINDS,
@@ -39,6 +39,7 @@ from helpers.cases import (
     strong_bound,
     supports_of,
 )
+from helpers.exact import exceeds
 from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.relaxation.node import StrongBound
@@ -445,7 +446,8 @@ def test_components_with_tiny_loadings(name: str) -> None:
         outcome = solve_stage(problem, settings, Watch(node_limit=300))
         bound = outcome.upper if outcome.upper > -math.inf else -1e200
         if math.isfinite(bound):
-            assert support_above(matrix, X.T, p, bound) is None, seed
+            for T in combinations(range(n), p):
+                assert not exceeds(matrix[np.ix_(T, T)], X[T, :].T, bound), seed
 
 
 def check_bound(case: Case, node: Node, bound: NodeBound, cutoff: float) -> None:

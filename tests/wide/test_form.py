@@ -51,6 +51,7 @@ class Case:
         if seed % 4 > 1:
             self.members = np.random.default_rng(seed).random(N) < 0.7
             self.members[self.previous.any(axis=1)] = True
+        self._proved: dict[tuple[int, ...], float] = {}
         self.best = float(self.values(p)[1].max())
         self.below = self._below()
 
@@ -85,10 +86,17 @@ class Case:
         doubtful = values > bound - CLEAR * (abs(bound) + self.best)
         if left is not None:
             doubtful &= ~np.isin(supports, left).all(axis=1)
-        return all(
-            is_proved_of_data(self.Q.factor(T), self.previous.T, T, bound)
-            for T in supports[doubtful]
-        )
+        return all(self._is_proved(T, bound) for T in supports[doubtful])
+
+    def _is_proved(self, support: IntArray, bound: float) -> bool:
+        """Whether a bound holds on one support; one above another that does holds too."""
+        known = tuple(support.tolist())
+        if bound >= self._proved.get(known, math.inf):
+            return True
+        if not is_proved_of_data(self.Q.factor(support), self.previous.T, support, bound):
+            return False
+        self._proved[known] = bound
+        return True
 
 
 @functools.cache
