@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from orthospca.blocks.partitioned import PartitionedMatrix
 from orthospca.blocks.partitioned_data import PartitionedData
 from orthospca.blocks.pool import BlockStages
 from orthospca.blocks.thresholds import plan_blocks, plan_blocks_of_data, validate_threshold
-from orthospca.certificate.writing import make_certificate
+from orthospca.certificate.recorder import Recorder
 from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
@@ -24,6 +26,7 @@ from orthospca.model.limits import Watch
 from orthospca.model.problem import Problem
 from orthospca.model.result import Component, Result
 from orthospca.model.settings import Settings
+from orthospca.model.validation import validate_path
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.search.sequence import Stages, run_stages
 from orthospca.search.stages import DeflatedStages, MatrixStages
@@ -46,6 +49,7 @@ def solve(
     random_state: int | None = None,
     callback: Callback | None = None,
     proof: bool = False,
+    resume: str | os.PathLike[str] | None = None,
 ) -> Result:
     """Find orthogonal sparse principal components with certificates.
 
@@ -95,6 +99,11 @@ def solve(
         Whether the result carries a certificate, ``Result.certificate``, that
         :func:`orthospca.verify` accepts without trusting the solver.  Only such arguments are then
         used as it can hold: one tree for each stage, no relaxation and no blocks.
+    resume : path, optional
+        A file to keep the certificate in, with ``proof`` as if it were true.  If it is there
+        already, it is verified, its finished stages are not solved again, and one of another
+        problem is refused.  It is written anew after stages that took a second or more, and at the
+        end, all or nothing, so that a run that was killed can be taken up again.
 
     Returns
     -------
@@ -120,9 +129,17 @@ def solve(
         n_jobs=n_jobs,
         random_state=random_state,
         callback=callback,
-        proof=proof,
+        proof=proof or resume is not None,
     )
-    return solve_as_set(Q, sparsity, n_components, settings, threshold, callback)
+    return solve_as_set(
+        Q,
+        sparsity,
+        n_components,
+        settings,
+        threshold,
+        callback,
+        resume=validate_path("resume", resume),
+    )
 
 
 def solve_as_set(
@@ -134,6 +151,7 @@ def solve_as_set(
     callback: Callback | None = None,
     learnt: WideProblem | None = None,
     known: Sequence[Component] = (),
+    resume: Path | None = None,
 ) -> Result:
     """As :func:`solve`, with its settings in one piece.
 
@@ -146,6 +164,8 @@ def solve_as_set(
         May hold what earlier solves have learnt about the rows of Q, if it is given by data.
     known : sequence of Component
         The first components, if they are known already; they are not sought again.
+    resume : path, optional
+        As in :func:`solve`.
     """
     wide = is_wide(Q, settings)
     reader = DataProblem if wide else Problem
@@ -157,18 +177,12 @@ def solve_as_set(
             stages = _stages_of_data(problem, threshold, settings, watch, learnt)
         else:
             stages = _stages_of_matrix(problem, threshold, settings, watch)
-        found = run_stages(stages, problem.sparsity, settings.tolerance, watch, known)
-    certificate = None
-    if settings.proof:
-        certificate = make_certificate(
-            problem.covariance if isinstance(problem, Problem) else _factor(problem.covariance),
-            "matrix" if isinstance(problem, Problem) else "factor",
-            problem.sparsity,
-            found.components,
-            found.ladders,
-            found.exhausted,
-            {"eps": settings.tolerance.eps, "gap": settings.tolerance.gap},
-        )
+        recorder = None
+        if settings.proof:
+            recorder = Recorder(*_certified_by(problem), problem.sparsity, settings, resume)
+            known = recorder.finished or known
+        found = run_stages(stages, problem.sparsity, settings.tolerance, watch, known, recorder)
+        certificate = None if recorder is None else recorder.close(found)
     return Result(
         stages=found.components,
         n_features=problem.n_features,
@@ -187,9 +201,12 @@ def solve_as_set(
     )
 
 
-def _factor(covariance: DataCovariance) -> Array:
-    """B of ``Q = BᵀB``: the data, centred and scaled."""
-    return covariance.factor(np.arange(covariance.n_features))
+def _certified_by(problem: Problem | DataProblem) -> tuple[Array, str]:
+    """Q, or B of ``Q = BᵀB``: the data, centred and scaled; and which of them it is."""
+    if isinstance(problem, Problem):
+        return problem.covariance, "matrix"
+    covariance = problem.covariance
+    return covariance.factor(np.arange(covariance.n_features)), "factor"
 
 
 def is_wide(Q: Any, settings: Settings) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -128,6 +130,15 @@ def validate_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False, got {value!r}")
     return bool(value)
+
+
+def validate_path(name: str, value: Any) -> Path | None:
+    """Return ``value`` as a path, or raise ``ValueError``; None stays None."""
+    if value is None:
+        return None
+    if not isinstance(value, str | os.PathLike):
+        raise InputError(f"{name} must be a path, got {value!r}")
+    return Path(value)
 
 
 def _describe(value: Any) -> str:

@@ -74,12 +74,25 @@ class Found:
     ladders: tuple[tuple[Rung, ...], ...] = ()
 
 
+class Record(Protocol):
+    """Something that is kept of a run while it goes on."""
+
+    def ladder(self, k: int) -> tuple[Rung, ...]:
+        """What was proved before for a component that is known already."""
+        ...
+
+    def show(self, found: Found) -> None:
+        """Take note of what there is."""
+        ...
+
+
 def run_stages(
     stages: Stages,
     limits: Sequence[int],
     tolerance: Tolerance,
     watch: Watch,
     known: Sequence[Component] = (),
+    record: Record | None = None,
 ) -> Found:
     """Find one component for each sparsity limit, each given those before it.
 
@@ -95,10 +108,13 @@ def run_stages(
     watch : Watch
     known : sequence of Component
         The first components, if they are known already.
+    record : Record, optional
+        Knows what was proved on the way to them, and is shown every stage that ends.
     """
     sequence = _Sequence(stages, limits, tolerance)
-    for component in known:
-        sequence.take(component, add_up(component.upper_bound, -component.variance))
+    for k, component in enumerate(known):
+        ladder = record.ladder(k) if record is not None else ()
+        sequence.take(component, add_up(component.upper_bound, -component.variance), ladder)
     ended: Status | None = None
     while sequence.incomplete:
         k = len(sequence.components)
@@ -110,14 +126,9 @@ def run_stages(
         sequence.add(outcome, watch.clock.stage_elapsed)
         if watch.interrupted:
             break
-    components = tuple(sequence.components)
-    exhausted = ended is Status.EXHAUSTED
-    status = overall_status(components, len(limits), exhausted)
-    if status is None:
-        status = ended or Status.INTERRUPTED
-    guarantee = max(sequence.guarantees) if components else math.nan
-    ladders = tuple(sequence.ladders)
-    return Found(components, exhausted, guarantee, status, sequence.path, ladders)
+        if record is not None and sequence.incomplete:
+            record.show(sequence.found(None))
+    return sequence.found(ended)
 
 
 class _Sequence:
@@ -136,6 +147,16 @@ class _Sequence:
         # Each exchange improves an open stage; a bound on their number makes sure of an end.
         self._exchanges_left = len(limits) ** 2
         self.path: tuple[Component, ...] = ()
+
+    def found(self, ended: Status | None) -> Found:
+        """What there is, and why it ended if that was before the last component."""
+        components = tuple(self.components)
+        exhausted = ended is Status.EXHAUSTED
+        status = overall_status(components, len(self._limits), exhausted)
+        if status is None:
+            status = ended or Status.INTERRUPTED
+        guarantee = max(self.guarantees) if components else math.nan
+        return Found(components, exhausted, guarantee, status, self.path, tuple(self.ladders))
 
     @property
     def incomplete(self) -> bool:
@@ -176,10 +197,8 @@ class _Sequence:
             deflated_variance=outcome.deflated_value,
         )
         guarantee = outcome.guarantee
-        if self._stages.nested and outcome.rungs:
-            self._caps = tuple(rung.upper for rung in outcome.rungs)
-            if not self.components:
-                self.path = tuple(self._point(rung) for rung in outcome.rungs if rung.best)
+        if self._stages.nested and outcome.rungs and not self.components:
+            self.path = tuple(self._point(rung) for rung in outcome.rungs if rung.best)
         guarantee = add_up(upper, -value) if guarantee is None else guarantee
         self.take(component, guarantee, outcome.rungs)
         self._hints = [h for h in self._hints if h.vector is not best.vector]
@@ -192,6 +211,8 @@ class _Sequence:
         self.components.append(component)
         self.guarantees.append(guarantee)
         self.ladders.append(ladder)
+        if self._stages.nested and ladder:
+            self._caps = tuple(rung.upper for rung in ladder)
 
     def _point(self, rung: Rung) -> Component:
         """What is known for one sparsity; where its budget was spent, the gap says so."""
@@ -215,6 +236,8 @@ class _Sequence:
             if self._limits[k] >= limit and earlier.upper_bound < variance:
                 status = self._status(earlier.variance, variance, earlier.status)
                 self.components[k] = replace(earlier, upper_bound=variance, status=status)
+                short = add_up(variance, -earlier.variance)
+                self.guarantees[k] = max(self.guarantees[k], short)
 
     def _exchange(self) -> None:
         """Let the last component take the place of a smaller one whose stage was left open."""
@@ -234,6 +257,8 @@ class _Sequence:
                 upper_bound=upper,
                 status=status,
             )
+            if k == 0 and self.path:
+                self.path = (*self.path[:-1], replace(taken, nodes=0, runtime=0.0))
             displaced = self.components[k:-1]
             self._hints += [Candidate(c.variance, c.vector) for c in displaced]
             self.components[k:] = [taken]

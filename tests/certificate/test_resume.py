@@ -1,0 +1,163 @@
+"""Going on from a saved certificate."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orthospca import Certificate, DataCovariance, Status, datasets, solve, verify
+from orthospca._errors import InputError
+from orthospca.certificate import recorder
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save after every stage."""
+    monkeypatch.setattr(recorder, "SAVE_EVERY", 0.0)
+
+
+def correlations(n: int = 24) -> np.ndarray:
+    rows = np.random.default_rng(5).standard_normal((60, n)) @ np.diag(np.linspace(1, 2, n))
+    return np.corrcoef(rows.T)
+
+
+def same(result: object, other: object) -> None:
+    """Assert that components, variances and bounds are the same to the last bit."""
+    assert (result.components == other.components).all()
+    assert (result.variances == other.variances).all()
+    assert (result.upper_bounds == other.upper_bounds).all()
+    assert result.statuses == other.statuses
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("stages", [1, 3, 5])
+def test_finished_stages_are_not_solved_again(tmp_path: Path, stages: int) -> None:
+    """Tests that a run stopped between two stages ends as one that was not."""
+    matrix, file = correlations(), tmp_path / "certificate.zip"
+    whole = solve(matrix, 4, 6, proof=True)
+
+    def stop(progress: object) -> bool:
+        return progress.stage >= stages
+
+    solve(matrix, 4, 6, resume=file, callback=stop)
+    saved = Certificate.load(file)
+    assert verify(saved).verified
+    seen: list[int] = []
+    resumed = solve(
+        matrix, 4, 6, resume=file, callback=lambda progress: seen.append(progress.stage)
+    )
+    same(resumed, whole)
+    assert min(seen) >= stages - 1
+    assert verify(file, matrix).verified
+    assert Certificate.load(file).to_bytes() == resumed.certificate.to_bytes()
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_finished_run_costs_its_check_only(tmp_path: Path) -> None:
+    """Tests that nothing is left to do, on data that are never formed too."""
+    rows = np.random.default_rng(1).standard_normal((20, 4100)) * np.geomspace(9, 0.1, 4100)
+    for Q in (correlations(), DataCovariance(rows)):
+        file = tmp_path / f"{type(Q).__name__}.zip"
+        first = solve(Q, 3, 2, gap=1e-2, resume=file)
+        told: list[object] = []
+        again = solve(Q, 3, 2, gap=1e-2, resume=file, callback=told.append)
+        same(again, first)
+        assert told == []
+
+
+def test_a_tighter_tolerance_goes_on(tmp_path: Path) -> None:
+    """Tests that a stage counts as finished only within the tolerance asked for now."""
+    matrix, file = correlations(), tmp_path / "certificate.zip"
+    solve(matrix, 4, 2, gap=0.2, resume=file)
+    result = solve(matrix, 4, 2, gap=1e-4, resume=file)
+    assert result.status is Status.OPTIMAL and (result.gaps <= 1e-4).all()
+    assert verify(file).verified
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    """Tests the certificate of another problem, a damaged one, and what is no path."""
+    matrix, file = correlations(), tmp_path / "certificate.zip"
+    solve(matrix, 4, 2, resume=file)
+    with pytest.raises(InputError, match=r"resume: .* is of another problem \(its sparsity"):
+        solve(matrix, 3, 2, resume=file)
+    with pytest.raises(InputError, match=r"resume: .* is of another problem \(its sha256"):
+        solve(matrix + np.eye(len(matrix)), 4, 2, resume=file)
+    with pytest.raises(InputError, match="resume must be a path, got 5"):
+        solve(matrix, 4, 2, resume=5)
+    certificate = Certificate.load(file)
+    certificate.manifest["stages"][0]["upper_bound"] *= 0.9
+    certificate.save(file)
+    with pytest.raises(InputError, match=r"resume: .* is not verified"):
+        solve(matrix, 4, 2, resume=file)
+    file.write_bytes(b"no zip")
+    with pytest.raises(InputError, match="resume: "):
+        solve(matrix, 4, 2, resume=file)
+
+
+KILLED = """
+import sys
+import numpy as np
+from orthospca import solve
+from orthospca.certificate import recorder
+
+recorder.SAVE_EVERY = 0.0
+rows = np.random.default_rng(5).standard_normal((60, 40)) @ np.diag(np.linspace(1, 2, 40))
+print("solving", flush=True)
+result = solve(np.corrcoef(rows.T), 5, 8, gap=1e-3, resume=sys.argv[1])
+np.savez(sys.argv[2], components=result.components, upper_bounds=result.upper_bounds)
+"""
+
+
+def run_killed(folder: Path, delays: list[float]) -> None:
+    """Kill runs at some moments, let the last one end, and compare with one that was left alone."""
+    script = textwrap.dedent(KILLED)
+    file, found, expected = (folder / name for name in ("c.zip", "found.npz", "expected.npz"))
+    whole = [sys.executable, "-c", script, str(folder / "whole.zip"), str(expected)]
+    subprocess.run(whole, check=True, stdout=subprocess.DEVNULL)
+    command = [sys.executable, "-c", script, str(file), str(found)]
+    for delay in delays:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "solving\n"
+            time.sleep(delay)
+            process.send_signal(signal.SIGKILL)
+        if file.exists():
+            assert verify(file).verified
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    with np.load(found) as result, np.load(expected) as other:
+        for name in ("components", "upper_bounds"):
+            assert (result[name] == other[name]).all()
+    assert verify(file).verified
+    # What a killed run was writing is left beside the file, never in its place.
+    assert file.read_bytes() == (folder / "whole.zip").read_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is sent the POSIX way")
+def test_killed_and_resumed(tmp_path: Path) -> None:
+    """Tests that a run killed twice ends as one that was not."""
+    run_killed(tmp_path, [0.15, 0.4])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is sent the POSIX way")
+def test_killed_many_times(tmp_path: Path) -> None:
+    """Tests twenty runs killed at random moments."""
+    rng = np.random.default_rng(0)
+    for k in range(5):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        run_killed(folder, rng.uniform(0.0, 1.0, size=4).tolist())
+
+
+def test_pitprops_whole(tmp_path: Path) -> None:
+    """Tests that exhaustion is found again after a resume."""
+    matrix, file = datasets.load_pitprops().covariance(), tmp_path / "certificate.zip"
+    first = solve(matrix, 13, 13, resume=file)
+    same(solve(matrix, 13, 13, resume=file), first)
