@@ -48,12 +48,14 @@ def searched(
     if known.tree is None:
         return upper, None
     level, steps = known.tree
-    if proof and known.upper > level:
-        # Supports so close to the best that rounding decides: a checker rounds in its own way.
-        upper = with_rounding(add_up(known.upper, 7 * (known.upper - known.lower)), form)
-    # The bound is that of a level, even where all supports were found to be below it.
+    # Of a checker the bound is that of a level, even where all supports turned out to be below it.
     level = max(with_rounding(level, form), sieved_at)
     argument = Argument(Ground.SIEVE, level, kept, embedded_steps(steps, kept))
+    if not proof:
+        return upper, argument
+    if known.upper > known.tree[0]:
+        # Supports so close to the best that rounding decides: a checker rounds in its own way.
+        upper = with_rounding(add_up(known.upper, 7 * (known.upper - known.lower)), form)
     return max(upper, level), argument
 
 
