@@ -18,7 +18,6 @@ from orthospca.blocks.partitioned_data import PartitionedData
 from orthospca.blocks.pool import BlockStages
 from orthospca.blocks.thresholds import plan_blocks, plan_blocks_of_data, validate_threshold
 from orthospca.certificate.recorder import Recorder
-from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
 from orthospca.model.journal import Callback
@@ -32,6 +31,9 @@ from orthospca.search.sequence import Stages, run_stages
 from orthospca.search.stages import DeflatedStages, MatrixStages
 from orthospca.supports.enumeration import refuse_if_too_many
 from orthospca.wide.stage import WideProblem, WideStages
+
+#: Bytes of centred data up to which they are written down for a proof.
+LARGEST_FACTOR = 2**30
 
 
 def solve(
@@ -98,7 +100,8 @@ def solve(
     proof : bool
         Whether the result carries a certificate, ``Result.certificate``, that
         :func:`orthospca.verify` accepts without trusting the solver.  Only such arguments are then
-        used as it can hold: one tree for each stage, no relaxation and no blocks.
+        used as it can hold: one tree for each stage, no relaxation, and no blocks, so that a
+        threshold has no effect.
     resume : path, optional
         A file to keep the certificate in, with ``proof`` as if it were true.  If it is there
         already, it is verified, its finished stages are not solved again, and one of another
@@ -206,7 +209,13 @@ def _certified_by(problem: Problem | DataProblem) -> tuple[Array, str]:
     if isinstance(problem, Problem):
         return problem.covariance, "matrix"
     covariance = problem.covariance
-    return covariance.factor(np.arange(covariance.n_features)), "factor"
+    m, n = covariance.n_samples, covariance.n_features
+    if 8 * m * n > LARGEST_FACTOR:
+        raise InputError(
+            f"proof needs data of at most {LARGEST_FACTOR // 2**20} MB when centred, "
+            f"got {m} × {n} numbers"
+        )
+    return covariance.factor(np.arange(n)), "factor"
 
 
 def is_wide(Q: Any, settings: Settings) -> bool:
@@ -222,8 +231,7 @@ def _stages_of_matrix(
     if settings.method is Method.DEFLATION:
         return DeflatedStages(Q, settings, watch)
     if settings.proof:
-        _refuse_thresholds(threshold)
-        return MatrixStages(Q, settings, watch)
+        return MatrixStages(Q, settings, watch, _not_split(threshold))
     plan = plan_blocks(problem, threshold, settings)
     if settings.method is Method.ENUMERATION:
         sizes = [problem.n_features] if plan.blocks is None else set(plan.blocks.sizes.tolist())
@@ -236,9 +244,10 @@ def _stages_of_matrix(
     return BlockStages(partitioned, settings, plan.tolerance, watch, plan.note)
 
 
-def _refuse_thresholds(threshold: float | str | Blocks) -> None:
-    if threshold != 0.0:
-        raise InputError(f"proof needs threshold=0, got {threshold!r}")
+def _not_split(threshold: float | str | Blocks) -> str:
+    """Why a problem with a proof is not split into blocks."""
+    asked = isinstance(threshold, Blocks) or threshold != 0.0
+    return "the threshold was not used: a proof is one of the whole matrix" if asked else ""
 
 
 def _stages_of_data(
@@ -249,10 +258,6 @@ def _stages_of_data(
     learnt: WideProblem | None,
 ) -> Stages:
     """Choose the way through a problem whose matrix is not formed."""
-    if settings.proof:
-        _refuse_thresholds(threshold)
-        if not isinstance(problem.covariance.source, LocalColumns):
-            raise InputError("proof needs data in memory that are not sparse")
     if settings.method not in (Method.BRANCH_AND_BOUND, Method.EIGENVALUE):
         raise InputError(
             f"method must be 'branch-and-bound' or 'eigenvalue' for data with "
@@ -260,6 +265,8 @@ def _stages_of_data(
             f"got {str(settings.method)!r}"
         )
     wide = learnt or WideProblem(problem.covariance, max(problem.sparsity), settings)
+    if settings.proof:
+        return WideStages(wide, settings, watch, _not_split(threshold))
     plan = plan_blocks_of_data(problem.covariance, threshold, settings.tolerance)
     if plan.blocks is None:
         return WideStages(wide, settings, watch, plan.note)

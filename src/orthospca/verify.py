@@ -202,10 +202,11 @@ class _Check:
         steps = [len(self.arrays.get(f"stage-{k}/steps.npy", ())) for k in range(len(stages))]
         self._work = max(sum(steps), 1)
         rungs: list[dict[int, float]] = []
+        shared: dict[str, Array] = {}
         for k, stage in enumerate(stages):
             where = f"stage {k + 1}"
             value, upper = float(stage["variance"]), float(stage["upper_bound"])
-            proof = kind(Q, components[:k].T)
+            proof = kind(Q, components[:k].T, max(limits), shared)
             _check_component(proof, components, k, limits[k], value, where)
             rungs.append({})
             for s, bound in self._rungs(proof, k, limits[k], rungs, where):
@@ -394,12 +395,12 @@ class _Stage:
     vector, and left out.
     """
 
-    def __init__(self, Q: Array, X: Array) -> None:
+    def __init__(self, Q: Array, X: Array, largest: int, shared: dict[str, Array]) -> None:
         alone = np.count_nonzero(X, axis=0) == 1
         spent = (X[:, alone] != 0).any(axis=1)
         X = np.array(X[:, ~alone])
         X[spent] = 0.0
-        self._set_up(len(Q), X, spent)
+        self._set_up(len(Q), X, spent, largest, shared)
         self.Q, self.M, self.radius = Q, Q, 0.0
         self.diagonal = Q.diagonal()
         if self.touched.any():
@@ -408,11 +409,15 @@ class _Stage:
     #: How far an entry of Q as computed may be from the true one.
     entry = 0.0
 
-    def _set_up(self, n: int, X: Array, spent: Array) -> None:
+    def _set_up(
+        self, n: int, X: Array, spent: Array, largest: int, shared: dict[str, Array]
+    ) -> None:
+        """``shared`` holds what rows of Q add up to, for all stages and sizes up to ``largest``."""
         self.n, self.X, self.spent = n, X, spent
+        self.count, self.shared = max(min(largest, n) - 1, 1), shared
         self.touched = (X != 0).any(axis=1)
         self.usable = np.flatnonzero(~spent)
-        self._sums = np.zeros((n, 0))
+        self._sums: Array | None = None
 
     def exact_form(self, support: Array, x: list[Fraction]) -> tuple[Fraction, Fraction]:
         """``xᵀQx``, and the size of what it is added up from."""
@@ -446,11 +451,12 @@ class _Stage:
 
     def _beta(self, s: int, wanted: Array) -> Array:
         """Sums of the s - 1 largest squares of each row off the diagonal, not below the true."""
-        if self._sums.shape[1] < s - 1:
-            count = min(max(2 * (s - 1), 16), len(self.Q))
-            self._sums = _largest_squares(self.Q, count, 0.0)
+        if self._sums is None:
+            if "Q" not in self.shared:
+                self.shared["Q"] = _largest_squares(self.Q, self.count, 0.0)
+            self._sums = self.shared["Q"]
             if self.touched.any():
-                other = _largest_squares(self.M, count, self.radius)
+                other = _largest_squares(self.M, self.count, self.radius)
                 self._sums = np.minimum(self._sums, other)
         return self._sums[:, s - 2]
 
@@ -478,23 +484,23 @@ class _Stage:
         if (self.spent & stays).any():
             raise Rejected(f"{where}: a feature is kept that is used up")
         alive = ~self.spent & (stays | ~self._by_variance(level, below))
-        beta: Array | None = self._beta(s, np.flatnonzero(alive & ~stays))
+        beta, of_all = self._beta(s, np.flatnonzero(alive & ~stays)), True
         while (alive & ~stays).any():
-            at = np.flatnonzero(alive)
-            if beta is None:
-                if len(at) > LARGEST_PART:
-                    raise Rejected(f"{where}: {len(at)} features are left, too many")
-                _, part, radius = self.part(at)
-                beta = np.full(self.n, math.inf)
-                beta[at] = _largest_squares(part, s - 1, radius)[:, -1]
             room = level - self.diagonal
             product = (level - below) * np.maximum(room, 0.0) * (1 - _rel(4))
             out = (product > beta) & (room > 0) & ~self.touched & alive
-            if not (level > below > -math.inf) or not out.any():
-                lost = int(np.flatnonzero(alive & ~stays)[0])
+            lost = int(np.flatnonzero(alive & ~stays)[0])
+            if not level > below > -math.inf or not (out.any() or of_all):
                 raise Rejected(f"{where}: feature {lost} is not ruled out")
             alive &= ~out
-            beta = None
+            # What is left has shorter rows, and those of the form itself.
+            at, of_all = np.flatnonzero(alive), False
+            if len(at) > LARGEST_PART and (alive & ~stays).any():
+                raise Rejected(f"{where}: {len(at)} features are left, too many")
+            if (alive & ~stays).any():
+                _, part, radius = self.part(at)
+                beta = np.full(self.n, math.inf)
+                beta[at] = _largest_squares(part, s - 1, radius)[:, -1]
 
     def check_tree(
         self,
@@ -555,9 +561,9 @@ class _FactorStage(_Stage):
     use may be replaced; G = BX makes their norms smallest.
     """
 
-    def __init__(self, B: Array, X: Array) -> None:
+    def __init__(self, B: Array, X: Array, largest: int, shared: dict[str, Array]) -> None:
         m, n = B.shape
-        self._set_up(n, np.array(X), np.zeros(n, dtype=bool))
+        self._set_up(n, np.array(X), np.zeros(n, dtype=bool), largest, shared)
         self.B = B
         squares = np.einsum("ij,ij->j", B, B)
         self.error = _rel(m + 4)
@@ -608,18 +614,16 @@ class _FactorStage(_Stage):
 
     def _beta(self, s: int, wanted: Array) -> Array:
         """As of any form, for the rows that are wanted; of Q itself, whatever components use."""
-        if self._sums.shape[1] < s - 1:
-            self._sums = np.full((self.n, min(2 * s + 14, self.n)), math.inf)
-        missing = wanted[np.isinf(self._sums[wanted, 0])]
-        width = self._sums.shape[1]
+        sums = self.shared.setdefault("Q", np.full((self.n, self.count), math.inf))
+        missing = wanted[np.isinf(sums[wanted, 0])]
         for start in range(0, len(missing), 256):
             rows = missing[start : start + 256]
             entries = np.abs(self.B[:, rows].T @ self.B) + self.entry
             entries[np.arange(len(rows)), rows] = 0.0
-            entries.partition(self.n - width, axis=1)
-            top = -np.sort(-entries[:, self.n - width :], axis=1)
-            self._sums[rows] = np.cumsum(top * top, axis=1) * (1 + _rel(width + 4)) + TINY
-        return self._sums[:, s - 2]
+            entries.partition(self.n - self.count, axis=1)
+            top = -np.sort(-entries[:, self.n - self.count :], axis=1)
+            sums[rows] = np.cumsum(top * top, axis=1) * (1 + _rel(self.count + 4)) + TINY
+        return sums[:, s - 2]
 
 
 def _folded(Q: Array, X: Array, at: Array) -> tuple[Array, float]:

@@ -8,11 +8,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import orthospca
 from helpers.problems import MATRICES
-from orthospca import Certificate, Status, datasets, solve, verify
+from helpers.wide import tuned
+from orthospca import (
+    Certificate,
+    DataCovariance,
+    Status,
+    block_diagonalize,
+    datasets,
+    solve,
+    verify,
+)
 from orthospca._errors import InputError
+from orthospca.facade import solve_as_set
+from orthospca.model.settings import Settings
 
 
 def verified(matrix: np.ndarray, sparsity: int, count: int, **options: object) -> None:
@@ -35,14 +47,27 @@ def test_every_stage_of_pitprops(p: int) -> None:
     verified(datasets.load_pitprops().covariance(), p, 13)
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("kind", MATRICES)
-def test_random_problems(kind: str, seed: int) -> None:
-    """Tests matrices of every kind, every stage."""
+def check_random(kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 12))
     matrix = MATRICES[kind](rng, n)
-    verified(matrix, int(rng.integers(1, n + 1)), int(rng.integers(1, n + 1)), gap=1e-3)
+    gap = 10.0 ** rng.uniform(-8, -1)
+    verified(matrix, int(rng.integers(1, n + 1)), int(rng.integers(1, n + 1)), gap=gap)
+
+
+@pytest.mark.parametrize("seed", [2, 7])
+@pytest.mark.parametrize("kind", MATRICES)
+def test_random_problems(kind: str, seed: int) -> None:
+    """Tests matrices of every kind, every stage."""
+    check_random(kind, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", MATRICES)
+def test_many_random_problems(kind: str) -> None:
+    """Tests more of them."""
+    for seed in range(100, 120):
+        check_random(kind, seed)
 
 
 def test_a_gap_that_is_left_is_proved_too() -> None:
@@ -77,6 +102,32 @@ def test_another_matrix_is_refused() -> None:
     other[0, 0] = np.nextafter(other[0, 0], 2)
     assert "another matrix" in verify(certificate, other).reason
     assert not verify(certificate, np.eye(3)).verified
+
+
+def test_thresholds_and_blocks() -> None:
+    """Tests that a proof is one of the whole matrix, whatever blocks there are."""
+    blocks = np.kron(np.diag([3.0, 2.0, 1.0]), np.full((4, 4), 0.5) + np.eye(4))
+    for threshold in (0.0, 0.1, "auto", block_diagonalize(blocks, 0.1)):
+        result = solve(blocks, 3, 4, threshold=threshold, proof=True)
+        assert verify(result.certificate, blocks).verified
+        assert ("threshold was not used" in result.note) == (threshold != 0.0)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("correlation", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_data_that_are_never_formed(seed: int, correlation: bool, sparse: bool) -> None:
+    """Tests the factor of a covariance as the problem, every stage."""
+    rng = np.random.default_rng(seed)
+    data = rng.poisson(0.3, (40, 60)) * rng.uniform(0.5, 3, 60)
+    data[0] += 1e-3 * np.arange(60)
+    covariance = DataCovariance(csr_array(data) if sparse else data, correlation=correlation)
+    settings = Settings.validate(gap=1e-3, tuning=tuned(formed=10, few=5), proof=True)
+    result = solve_as_set(covariance, 4, 5, settings, 0.2 * seed)
+    assert result.certificate.manifest["problem"]["kind"] == "factor"
+    verdict = verify(result.certificate, covariance.factor(np.arange(60)))
+    assert verdict.verified, verdict.reason
+    assert (np.array(verdict.upper_bounds) <= result.upper_bounds).all()
 
 
 def test_what_proofs_need() -> None:

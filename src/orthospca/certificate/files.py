@@ -17,7 +17,9 @@ import numpy as np
 from orthospca._typing import Array
 from orthospca.verify import Verdict, read, verify
 
-#: Bytes of floating-point numbers that are still packed.
+#: Measurements hardly shrink, and packing many of them takes longer than the solve.
+MEASURED = ("matrix.npy", "factor.npy")
+#: Bytes of them that are packed all the same.
 LARGEST_PACKED = 2**16
 #: The same bytes for the same content, whenever it is written.
 NO_DATE = (1980, 1, 1, 0, 0, 0)
@@ -84,9 +86,9 @@ class Certificate:
             for name in sorted(self.arrays):
                 array = self.arrays[name]
                 member = zipfile.ZipInfo(name, NO_DATE)
-                # Measurements hardly shrink, and it takes longer than the solve: as they are.
-                dense = array.dtype.kind == "f" and array.nbytes > LARGEST_PACKED
-                member.compress_type = zipfile.ZIP_STORED if dense else zipfile.ZIP_DEFLATED
+                member.compress_type = zipfile.ZIP_DEFLATED
+                if name in MEASURED and array.nbytes > LARGEST_PACKED:
+                    member.compress_type = zipfile.ZIP_STORED
                 archive.writestr(member, _npy(array))
         return buffer.getvalue()
 
