@@ -56,7 +56,7 @@ def hard() -> np.ndarray:
         OrthogonalSparsePCA(),
         OrthogonalSparsePCA(covariance="correlation", sparsity=3),
         OrthogonalSparsePCA(method="eigenvalue", sparsity=2, gap=1e-9),
-        OrthogonalSparsePCA(sparsity=1),
+        OrthogonalSparsePCA(sparsity=1, proof=True),
         OrthogonalSparsePCA(1, [2], method="enumeration", covariance="correlation", n_jobs=2),
     ]
 )
@@ -156,6 +156,29 @@ def test_agrees_with_solve(kind, wine):
     np.testing.assert_allclose(fitted.mean_, wine.mean(axis=0))
     scale = wine.std(axis=0, ddof=1) if kind == "correlation" else np.ones(13)
     np.testing.assert_allclose(fitted.scale_, scale)
+
+
+@pytest.mark.parametrize("kind", ["empirical", "correlation", "precomputed"])
+def test_proof(kind, wine):
+    """Tests that the proof asked for is accepted, outlives a pickle, and is of these bounds."""
+    X = np.cov(wine.T) if kind == "precomputed" else wine
+    fitted = OrthogonalSparsePCA(3, 4, covariance=kind, proof=True).fit(X)
+    for certificate in (fitted.certificate_, pickle.loads(pickle.dumps(fitted)).certificate_):
+        verdict = certificate.verify()
+        assert verdict.verified, verdict.reason
+        assert (np.array(verdict.upper_bounds) <= fitted.upper_bounds_).all()
+        np.testing.assert_array_equal(certificate.arrays["components.npy"], fitted.components_)
+    assert OrthogonalSparsePCA(covariance=kind).fit(X).certificate_ is None
+
+
+def test_proof_of_wide_data():
+    """Tests data whose covariance is not formed, and what cannot be proved of them."""
+    X = datasets.make_planted_samples(4100, 30).data
+    fitted = OrthogonalSparsePCA(1, 3, proof=True).fit(X)
+    assert fitted.certificate_.manifest["problem"]["kind"] == "factor"
+    assert fitted.certificate_.verify().verified
+    with pytest.raises(ValueError, match="not sparse"):
+        fitted.fit(sparse.csr_array(X))
 
 
 def test_certificates_cover_the_optimum(wine):

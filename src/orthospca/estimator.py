@@ -69,6 +69,9 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Threads, as in joblib.  The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         The present methods have no randomised step: the fit is the same whatever this is.
+    proof : bool, default=False
+        Whether to keep a certificate that :func:`orthospca.verify` accepts without trusting the
+        solver, as in :func:`orthospca.solve`.
 
     Attributes
     ----------
@@ -94,6 +97,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Why the search ended.
     result_ : Result
         Everything that :func:`orthospca.solve` returned.
+    certificate_ : Certificate or None
+        The proof of ``upper_bounds_``, of the matrix Q as it was computed; None without ``proof``.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has feature names that are all strings.
@@ -146,6 +151,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         node_limit: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        proof: bool = False,
     ) -> None:
         self.n_components = n_components
         self.sparsity = sparsity
@@ -158,6 +164,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.node_limit = node_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.proof = proof
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrthogonalSparsePCA:
         """Find the components.
@@ -367,6 +374,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             n_jobs=self.n_jobs,
             random_state=seed,
             tuning=self._tuning,
+            proof=self.proof,
         )
         sparsity = _at_most(self.sparsity, n)
         result = solve_as_set(Q, sparsity, self.n_components, settings, self.threshold)
@@ -377,6 +385,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         trace, n = result.total_variance, result.n_features
         variances = result.variances
         self.result_ = result
+        self.certificate_ = result.certificate
         self.status_ = result.status
         self.n_components_ = result.n_components
         self.components_ = result.components.astype(dtype)

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from orthospca import Result, datasets
+from orthospca import Result, datasets, verify
 from orthospca.interface import commands as _commands
 from orthospca.interface.cli import app
 from orthospca.interface.display import ProgressDisplay
@@ -394,11 +394,15 @@ def test_progress_on_a_terminal(capsys):
 
 
 def test_demo(tmp_path):
-    """Tests that the demonstration solves both examples and ends with the path of a report."""
+    """Tests that the demonstration solves both examples and names report and certificates."""
     ended = run("demo")
     assert ended.exit_code == 0, ended.output
-    *_, last = ended.stdout.splitlines()
-    assert last == f"report: {Path('orthospca-out/demo/report.html')}"
+    *_, named, first, second = ended.stdout.splitlines()
+    folder = Path("orthospca-out/demo")
+    assert named == f"report: {folder / 'report.html'}"
+    for line, file in ((first, "pitprops.zip"), (second, "breast-cancer.zip")):
+        assert line.startswith(f"certificate: {folder / file}, ") and line.endswith(" VERIFIED")
+        assert verify(folder / file).verified
     report = (tmp_path / "orthospca-out" / "demo" / "report.html").read_text(encoding="utf-8")
     assert "Pitprops" in report and "Breast cancer" in report
     assert ended.output.count("each is certified within the tolerance") == 2
@@ -412,7 +416,7 @@ def test_version_and_help():
     assert run("--version").output.strip() == f"orthospca {version('orthospca')}"
     ended = run("--help")
     assert ended.exit_code == 0 and "Exit codes: 0" in ended.output
-    for command in ("fit", "path", "demo", "paper"):
+    for command in ("fit", "path", "verify", "demo", "paper"):
         assert command in ended.output
         helped = run(command, "--help")
         assert helped.exit_code == 0 and "For example" in helped.output

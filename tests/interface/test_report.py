@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from orthospca import Status, datasets, solve
+from orthospca import Certificate, Status, datasets, solve
 from orthospca.interface.report import Section, _page, _pictures, write_report
 
 VOID = {"meta", "img", "br"}
@@ -126,6 +126,26 @@ def test_without_matplotlib(tmp_path, monkeypatch):
     checker, text = parse(tmp_path / "r.html")
     assert "no pictures, because matplotlib is not installed" in text
     assert all(tag != "img" for tag, _ in checker.elements)
+
+
+@pytest.mark.usefixtures("sketches")
+def test_how_to_check_it(tmp_path):
+    """Tests that a certificate is named with its matrix and the command that checks it."""
+    Q = datasets.load_pitprops().covariance()
+    result = solve(Q, 3, 2, proof=True)
+    part = section(result=result, certificate="certificate.zip")
+    write_report(tmp_path / "r.html", [part])
+    _, text = parse(tmp_path / "r.html")
+    assert "orthospca verify certificate.zip ." in text
+    assert f"SHA-256 of the matrix, certificate.zip {result.certificate.sha256}" in text
+    arrays = {name: a for name, a in result.certificate.arrays.items() if name != "matrix.npy"}
+    without = replace(result, certificate=Certificate(result.certificate.manifest, arrays))
+    write_report(tmp_path / "r.html", [replace(part, result=without), part])
+    _, text = parse(tmp_path / "r.html")
+    assert "orthospca verify certificate.zip --data DATA ," in text
+    write_report(tmp_path / "r.html", [section()])
+    _, text = parse(tmp_path / "r.html")
+    assert "orthospca verify" not in text
 
 
 @pytest.mark.usefixtures("sketches")

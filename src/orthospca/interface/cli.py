@@ -16,6 +16,7 @@ import typer
 from orthospca._errors import InputError
 from orthospca._methods import Method
 from orthospca.interface.options import (
+    INPUT,
     OUTPUT,
     SOLVER,
     Correlation,
@@ -33,7 +34,7 @@ from orthospca.interface.options import (
     TimeLimit,
 )
 
-SOLVED, BAD_INPUT, OPEN_GAP = 0, 2, 3
+SOLVED, REJECTED, BAD_INPUT, OPEN_GAP = 0, 1, 2, 3
 
 app = typer.Typer(
     name="orthospca",
@@ -43,7 +44,8 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="Sparse principal components that are exactly orthogonal and provably optimal.\n\n"
     "For example: `orthospca demo`, or `orthospca fit data.csv -k 3 -p 5 --correlation`",
-    epilog="Exit codes: 0 solved within tolerance, 2 bad input, 3 stopped with an open gap.",
+    epilog="Exit codes: 0 solved within tolerance, or verified; 1 a certificate is rejected; 2 bad "
+    "input; 3 stopped with an open gap.",
 )
 
 
@@ -101,6 +103,14 @@ def fit(
     time_limit: TimeLimit = None,
     node_limit: NodeLimit = None,
     n_jobs: Jobs = None,
+    proof: Annotated[
+        bool,
+        typer.Option(
+            "--proof",
+            help="Write certificate.zip too, a proof that `orthospca verify` checks.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -135,7 +145,7 @@ def fit(
         settings = solver_settings(
             n_components, method.value, gap, eps, threshold, time_limit, node_limit, n_jobs
         )
-        solved = run_fit(source, sparsity, settings, output, as_json)
+        solved = run_fit(source, sparsity, settings, output, as_json, proof)
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
@@ -192,12 +202,63 @@ def path(
 
 
 @app.command()
+def verify(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A certificate, as `fit --proof` writes it."),
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="Compute the matrix from this file, as fit does, and check that it is the one.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    correlation: Correlation = False,
+    precomputed: Precomputed = False,
+    label: Label = None,
+    header: Header = None,
+    key: Key = None,
+    details: Annotated[
+        bool, typer.Option("-v", "--verbose", help="A line for each component too.")
+    ] = False,
+) -> None:
+    """Check a certificate, trusting nothing of the solver that wrote it.
+
+    Ends with 0 if everything that FILE claims is proved anew, with 1 if something is not, and with
+    2 if it cannot be read. Options that say how to read DATA are those of `fit`.
+
+    For example:
+
+    `orthospca verify results/certificate.zip -v`
+
+    `orthospca verify certificate.zip --data measurements.csv --correlation`
+    """
+    with _one_sentence_errors():
+        from orthospca.interface.checking import run_verify
+        from orthospca.interface.commands import Source
+
+        source = None
+        if data is not None:
+            source = Source(data, correlation, precomputed, tuple(label or ()), header, key)
+        elif correlation or precomputed or label or header is not None or key is not None:
+            raise InputError("options that say how to read the data need --data")
+        verified = run_verify(file, source, details)
+    raise typer.Exit(SOLVED if verified else REJECTED)
+
+
+@app.command()
 def demo(
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="For report.html.")
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FOLDER", help="For the report and the certificates."
+        ),
     ] = Path("orthospca-out/demo"),
 ) -> None:
-    """Solve two bundled examples, show what comes back, and write a report.
+    """Solve two bundled examples, show what comes back, write a report, check the certificates.
 
     For example: `orthospca demo`, then open the report in a browser.
     """

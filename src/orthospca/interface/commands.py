@@ -15,6 +15,7 @@ from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.interface import display as _display
 from orthospca.interface.output import (
+    CERTIFICATE,
     command,
     make_folder,
     say,
@@ -108,15 +109,22 @@ def solver_settings(
 
 
 def run_fit(
-    source: Source, sparsity: str, settings: dict[str, Any], output: Path | None, as_json: bool
+    source: Source,
+    sparsity: str,
+    settings: dict[str, Any],
+    output: Path | None,
+    as_json: bool,
+    proof: bool = False,
 ) -> bool:
     """Solve; whether everything is certified within the tolerance."""
     limits = _sparsity(sparsity)
-    table, Q = source.read(settings)
     folder = source.folder(output, as_json)
+    if proof and folder is None:
+        raise InputError("--proof writes certificate.zip: with --json, say where with -o")
+    table, Q = source.read(settings)
     say(source.describe(table))
     with unless_refused(folder):
-        result = _solve(Q, table.columns, {"sparsity": limits, **settings})
+        result = _solve(Q, table.columns, {"sparsity": limits, "proof": proof, **settings})
     if as_json:
         print(json.dumps(result.to_dict()))
     else:
@@ -130,6 +138,7 @@ def run_fit(
             source.describe(table),
             source.matrix_kind,
             {**settings, "sparsity": limits},
+            CERTIFICATE if proof else "",
         )
         write_result(section, source.checksum(), folder)
     return result.status in FINISHED
@@ -158,11 +167,12 @@ def run_path(
 
 
 def run_demo(output: Path) -> bool:
-    """Solve the bundled examples; whether everything is certified within the tolerance."""
+    """Solve the bundled examples; whether everything is certified, and checked by others."""
     from orthospca import datasets
+    from orthospca.interface.checking import check_elsewhere
 
     folder = make_folder(output)
-    sections = []
+    sections, verdicts = [], []
     for dataset, title, n_components, sparsity in (
         (datasets.load_pitprops(), "Pitprops", 6, 5),
         (datasets.load_breast_cancer(), "Breast cancer", 5, 8),
@@ -175,8 +185,9 @@ def run_demo(output: Path) -> bool:
         )
         Q = dataset.correlation()
         settings = {"sparsity": sparsity, "n_components": n_components, "gap": 1e-4}
-        result = _solve(Q, dataset.feature_names, settings)
-        section = Section(title, result, Q, dataset.description, "correlation", settings)
+        result = _solve(Q, dataset.feature_names, {**settings, "proof": True})
+        file = f"{title.lower().replace(' ', '-')}.zip"
+        section = Section(title, result, Q, dataset.description, "correlation", settings, file)
         show(
             _display.component_table(result),
             _display.closing_sentence(result),
@@ -184,9 +195,16 @@ def run_demo(output: Path) -> bool:
         )
         sections.append(section)
     with writing(folder):
+        for section in sections:
+            section.result.certificate.save(folder / section.certificate)
         write_report(folder / "report.html", sections, command=command())
     print(f"\nreport: {folder / 'report.html'}")
-    return all(section.result.status in FINISHED for section in sections)
+    for section in sections:
+        written = folder / section.certificate
+        verdicts.append(check_elsewhere(written))
+        print(f"certificate: {written}, checked by a process of its own: {verdicts[-1]}")
+    solved = all(section.result.status in FINISHED for section in sections)
+    return solved and all(verdict == "VERIFIED" for verdict in verdicts)
 
 
 def _needs_matrix(settings: dict[str, Any]) -> bool:

@@ -19,6 +19,9 @@ from orthospca.interface.report import Section, write_report
 if TYPE_CHECKING:
     from orthospca.path import SparsityPath
 
+#: The proof, beside the other files.
+CERTIFICATE = "certificate.zip"
+
 
 @contextmanager
 def unless_refused(folder: Path | None) -> Iterator[None]:
@@ -49,9 +52,11 @@ def make_folder(folder: Path) -> Path:
 def write_result(section: Section, source: tuple[str, str], folder: Path) -> None:
     """Write ``result.json``, ``loadings.csv`` (a line for each variable) and ``report.html``.
 
-    The report comes last: if drawing is interrupted, the numbers are there.
+    If there is a certificate it is written too.  The report comes last: if drawing is interrupted,
+    the numbers are there, and their proof.
     """
     result = section.result
+    written = "loadings.csv, result.json"
     names = result.feature_names or tuple(map(str, range(result.n_features)))
     with writing(folder):
         result.save(folder / "result.json")
@@ -61,8 +66,13 @@ def write_result(section: Section, source: tuple[str, str], folder: Path) -> Non
             writer.writerow(["variable", *(f"component{k}" for k in numbers)])
             for name, loadings in zip(names, result.components.T.tolist(), strict=True):
                 writer.writerow([name, *loadings])
+        if section.certificate:
+            result.certificate.save(folder / section.certificate)
+            written += f", {section.certificate}"
+        elif (folder / CERTIFICATE).exists():
+            say(f"{folder / CERTIFICATE} was there before and is not of this run")
         write_report(folder / "report.html", [section], command=command(), files=[source])
-    say(f"wrote loadings.csv, result.json and {folder / 'report.html'}")
+    say(f"wrote {written} and {folder / 'report.html'}")
 
 
 def write_path(found: SparsityPath, folder: Path) -> None:

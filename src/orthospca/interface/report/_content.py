@@ -42,6 +42,8 @@ class Section:
         What the matrix is: covariance, correlation, ...
     settings : mapping
         The arguments of ``solve`` that are worth reporting (``gap``, ``eps``, limits).
+    certificate : str
+        The file beside the report that holds the result's certificate; empty if there is none.
     """
 
     title: str
@@ -50,6 +52,7 @@ class Section:
     source: str = ""
     matrix_kind: str = "covariance"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    certificate: str = ""
 
     @cached_property
     def eigenvalues(self) -> Array:

@@ -53,8 +53,8 @@ def page(
         element("h1", title),
         *([] if has_matplotlib() else [_no_pictures()]),
         *(render(section, draw(section)) for section in sections),
-        _certificate(),
-        _repeat(command, files),
+        _certificate(sections),
+        _repeat(command, files, sections),
     )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -74,7 +74,7 @@ def _no_pictures() -> Html:
     )
 
 
-def _certificate() -> Html:
+def _certificate(sections: Sequence[Section]) -> Html:
     return element(
         "section",
         element("h2", "What the certificate says"),
@@ -99,14 +99,43 @@ def _certificate() -> Html:
             "its bound still valid: only the gap is larger. “Exhausted” means that it is proved "
             "that no further vector with so few nonzero loadings is orthogonal to all found."
         ),
+        *([_proof(proved)] if (proved := [s for s in sections if s.certificate]) else []),
     )
 
 
-def _repeat(command: str | None, files: Sequence[tuple[str, str]]) -> Html:
+def _proof(sections: Sequence[Section]) -> Html:
+    """How to check what is said."""
+    one = len(sections) == 1
+    commands: list[object] = []
+    for section in sections:
+        held = {"matrix.npy", "factor.npy"} & set(section.result.certificate.arrays)
+        text = f"orthospca verify {section.certificate}{'' if held else ' --data DATA'}"
+        commands += [", " if commands else "", element("code", text)]
+    return paragraph(
+        element("b", "Nobody has to believe it."),
+        f" The proof{'' if one else 's'} of the bounds above {'is' if one else 'are'} beside this "
+        f"report, in {' and '.join(section.certificate for section in sections)}. To check "
+        f"{'it' if one else 'them'}: ",
+        *commands,
+        ". The checker is one file of Python that needs NumPy and nothing of the program that "
+        "found the components; it computes everything anew. With ",
+        element("code", "--data"),
+        " it also checks that the matrix is that of the data.",
+    )
+
+
+def _repeat(
+    command: str | None, files: Sequence[tuple[str, str]], sections: Sequence[Section]
+) -> Html:
     pairs: list[tuple[str, object]] = []
     if command:
         pairs.append(("command", element("code", command)))
     pairs += [(f"SHA-256 of {name}", element("code", checksum)) for name, checksum in files]
+    pairs += [
+        (f"SHA-256 of the matrix, {s.certificate}", element("code", s.result.certificate.sha256))
+        for s in sections
+        if s.certificate
+    ]
     pairs += [
         ("versions", ", ".join(_versions())),
         ("machine", f"{platform.system()} {platform.machine()}"),
