@@ -41,6 +41,8 @@ SINGLE, SIEVE, ROOTS, CAP, ROWS = range(5)
 UNIT, TINY = 2.0**-53, 1e-290
 #: Components are unit vectors, and orthogonal to each other, up to this.
 ORTHOGONALITY = 1e-12
+#: A vector as nearly orthogonal as this counts as orthogonal where it is claimed that there is none.
+SINGULAR = 0.98 * ORTHOGONALITY
 #: Variances are what the components have, up to this share.
 ACCURACY = 1e-11
 #: What a file may contain at most: bytes once unpacked, and members.
@@ -111,13 +113,13 @@ def verify(certificate: Any, Q: Any = None, progress: Progress | None = None) ->
         manifest, arrays = certificate.manifest, certificate.arrays
     else:
         manifest, arrays = read(certificate)
-    _check_machine()
     check = _Check(manifest, arrays, progress or (lambda share: None))
     try:
+        _check_machine()
         check.run(Q)
     except Rejected as error:
         return Verdict(False, str(error), tuple(check.proved))
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         # An entry of the manifest, or an array, that is missing or of another kind.
         return Verdict(False, f"malformed: {error!r}", tuple(check.proved))
     return Verdict(True, "", tuple(check.proved))
@@ -351,7 +353,7 @@ def _inner(x: Any, y: Any) -> Fraction:
 
 
 def _check_exhausted(components: Array, limits: list[int], found: int) -> None:
-    """No further vector is orthogonal to all components: every support has full rank."""
+    """No further vector is orthogonal to all components, on any support."""
     if found >= len(limits):
         raise Rejected("exhausted: all components that were asked for are there")
     p = limits[found]
@@ -363,25 +365,29 @@ def _check_exhausted(components: Array, limits: list[int], found: int) -> None:
     if math.comb(len(left), min(p, len(left))) > LARGEST_LEAF:
         raise Rejected("exhausted: too many supports to look at")
     for support in itertools.combinations(left.tolist(), min(p, len(left))):
-        if not _has_full_rank(X[list(support)]):
+        if not _nothing_orthogonal(X[list(support)]):
             raise Rejected(f"exhausted: a vector on the features {support} is left")
 
 
-def _has_full_rank(rows: Array) -> bool:
-    """Whether only zero is orthogonal to all columns, in rational arithmetic."""
-    table = [[Fraction(float(v)) for v in row] for row in rows]
-    rank = 0
-    for column in range(rows.shape[1]):
-        pivot = next((i for i in range(rank, len(table)) if table[i][column]), None)
-        if pivot is None:
-            continue
-        table[rank], table[pivot] = table[pivot], table[rank]
-        for i in range(rank + 1, len(table)):
-            factor = table[i][column] / table[rank][column]
-            if factor:
-                table[i] = [a - factor * b for a, b in zip(table[i], table[rank], strict=True)]
-        rank += 1
-    return rank == len(table)
+def _nothing_orthogonal(rows: Array) -> bool:
+    """Whether no unit vector is orthogonal to all columns, not even up to ``SINGULAR``.
+
+    That is so if and only if ``VVᵀ - τ²I`` is positive definite: elimination in rational arithmetic
+    meets no pivot that is not positive.
+    """
+    exact = [[Fraction(float(v)) for v in row] for row in rows]
+    shift = Fraction(SINGULAR) ** 2
+    table = [
+        [_inner(a, b) - (shift if i == j else 0) for j, b in enumerate(exact)]
+        for i, a in enumerate(exact)
+    ]
+    for k, pivot in enumerate(table):
+        if pivot[k] <= 0:
+            return False
+        for i in range(k + 1, len(table)):
+            factor = table[i][k] / pivot[k]
+            table[i] = [a - factor * b for a, b in zip(table[i], pivot, strict=True)]
+    return True
 
 
 # One stage
@@ -653,7 +659,7 @@ def _largest_squares(matrix: Array, count: int, radius: float) -> Array:
     for start in range(0, n, 256):
         rows = np.abs(matrix[start : start + 256]) + radius
         rows[np.arange(len(rows)), np.arange(start, start + len(rows))] = 0.0
-        if width < n:
+        if width:
             rows.partition(n - width, axis=1)
         top = -np.sort(-rows[:, n - width :], axis=1)
         sums[start : start + 256, :width] = np.cumsum(top * top, axis=1)
@@ -777,7 +783,7 @@ class _Walk:
         if _proves_below(penalised, self.claimed, radius + TINY):
             return True
         matrix, radius = _constrained(self.Q[np.ix_(T, T)], X, self.claimed - 0.1 * self.scale)
-        return _proves_below(matrix, self.claimed, radius + self.entry) or _has_full_rank(X)
+        return _proves_below(matrix, self.claimed, radius + self.entry) or _nothing_orthogonal(X)
 
 
 def _follows(W: Array, room: int, gone: Array, must: Array, rounds: int, every: bool) -> bool:

@@ -69,6 +69,7 @@ class Settings:
             validate_integer("random_state", random_state, 0)
         if callback is not None and not callable(callback):
             raise InputError(f"callback must be callable, got {callback!r}")
+        proof = validate_flag("proof", proof)
         if proof and method != Method.BRANCH_AND_BOUND:
             raise InputError(f"proof needs method='branch-and-bound', got {str(method)!r}")
         return cls(
@@ -78,7 +79,7 @@ class Settings:
             node_limit=node_limit,
             n_jobs=n_jobs,
             tuning=tuning or DEFAULT,
-            proof=validate_flag("proof", proof),
+            proof=proof,
         )
 
     def watch(self, callback: Callback | None = None) -> Watch:
