@@ -41,7 +41,7 @@ SINGLE, SIEVE, ROOTS, CAP, ROWS = range(5)
 UNIT, TINY = 2.0**-53, 1e-290
 #: Components are unit vectors, and orthogonal to each other, up to this.
 ORTHOGONALITY = 1e-12
-#: A vector as nearly orthogonal as this counts as orthogonal where it is claimed that there is none.
+#: Where it is claimed that no orthogonal vector is left, there is none that is so up to this.
 SINGULAR = 0.98 * ORTHOGONALITY
 #: Variances are what the components have, up to this share.
 ACCURACY = 1e-11

@@ -101,7 +101,6 @@ def test_what_a_proof_needs(pitprops, tmp_path):
     for more, message in (
         (["--json"], "with --json, say where with -o"),
         (["--method", "enumeration"], "proof needs method='branch-and-bound'"),
-        (["--threshold", "0.1"], "proof needs threshold=0"),
     ):
         ended = run(*fit, *more)
         assert (ended.exit_code, message in ended.stderr) == (2, True), ended.output
@@ -335,3 +334,19 @@ def test_another_process_says_what_it_finds(certificate):
     found.save("raised.zip")
     assert checking.check_elsewhere(Path("raised.zip")).startswith("REJECTED: stage 1")
     assert "Unreadable" in checking.check_elsewhere(Path("nowhere.zip"))
+
+
+def test_fit_goes_on(pitprops, tmp_path):
+    """Tests that a second run takes up the first, and that another problem's file is refused."""
+    asked = ("fit", pitprops, "--precomputed", "-k", 3, "--resume", "kept.zip", "-o", "out")
+    first = run(*asked, "-p", 5)
+    assert first.exit_code == 0, first.output
+    assert (tmp_path / "out" / "certificate.zip").exists()
+    again = run(*asked, "-p", 5)
+    assert again.exit_code == 0, again.output
+    results = [Certificate.load(file) for file in ("kept.zip", "out/certificate.zip")]
+    assert results[0].to_bytes() == results[1].to_bytes()
+    other = run(*asked, "-p", 4)
+    assert other.exit_code == 2 and "of another problem" in other.output
+    nowhere = run("fit", pitprops, "--precomputed", "--resume", "no/where.zip")
+    assert nowhere.exit_code == 2 and "there is no folder" in nowhere.output

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.certificate.files import Certificate
 from orthospca.certificate.resuming import finished_stages
@@ -53,6 +54,8 @@ class Recorder:
         self.finished: Sequence[Component] = ()
         self._ladders: Sequence[tuple[Rung, ...]] = ()
         if path is not None:
+            if not path.absolute().parent.is_dir():
+                raise InputError(f"resume: there is no folder {str(path.absolute().parent)!r}")
             empty = self._certificate((), (), False)
             found = finished_stages(path, matrix, empty, self._tolerance)
             self.finished, self._ladders = found

@@ -111,6 +111,14 @@ def fit(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep the proof in FILE while solving, and go on from what is finished in it.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -136,6 +144,8 @@ def fit(
 
     `orthospca fit genes.parquet -k 1 -p 20 --label patient --json > result.json`
 
+    `orthospca fit genes.csv -k 5 -p 10 --resume genes.zip`, again after it was stopped
+
     Ctrl-C stops the search; the best components so far are shown and written, with their gaps.
     """
     with _one_sentence_errors():
@@ -145,7 +155,7 @@ def fit(
         settings = solver_settings(
             n_components, method.value, gap, eps, threshold, time_limit, node_limit, n_jobs
         )
-        solved = run_fit(source, sparsity, settings, output, as_json, proof)
+        solved = run_fit(source, sparsity, settings, output, as_json, proof, resume)
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 

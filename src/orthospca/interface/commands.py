@@ -115,6 +115,7 @@ def run_fit(
     output: Path | None,
     as_json: bool,
     proof: bool = False,
+    resume: Path | None = None,
 ) -> bool:
     """Solve; whether everything is certified within the tolerance."""
     limits = _sparsity(sparsity)
@@ -123,8 +124,9 @@ def run_fit(
         raise InputError("--proof writes certificate.zip: with --json, say where with -o")
     table, Q = source.read(settings)
     say(source.describe(table))
-    with unless_refused(folder):
-        result = _solve(Q, table.columns, {"sparsity": limits, "proof": proof, **settings})
+    asked = {"sparsity": limits, "proof": proof, "resume": resume, **settings}
+    with unless_refused(folder), writing(resume or Path()):
+        result = _solve(Q, table.columns, asked)
     if as_json:
         print(json.dumps(result.to_dict()))
     else:
@@ -138,7 +140,7 @@ def run_fit(
             source.describe(table),
             source.matrix_kind,
             {**settings, "sparsity": limits},
-            CERTIFICATE if proof else "",
+            CERTIFICATE if result.certificate is not None else "",
         )
         write_result(section, source.checksum(), folder)
     return result.status in FINISHED
