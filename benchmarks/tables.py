@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.anytime import ANYTIME_COLUMNS, anytime_cases
 from benchmarks.decomposition import DECOMPOSITION_COLUMNS, decomposition_cases
 from benchmarks.instances import known_values, load
 from benchmarks.ladder import LADDER_COLUMNS, WIDE_COLUMNS, ladder_cases, wide_cases
 from benchmarks.measure import COLUMNS, Case, Row, Settings, measure
+from benchmarks.proofs import PROOF_COLUMNS, proof_cases
 from benchmarks.scale import SCALE_COLUMNS, scale_cases
 from benchmarks.timing import Units, timed
 from orthospca import solve
@@ -191,6 +193,8 @@ TABLES: tuple[Table, ...] = (
     Table("stages", "Several components", COLUMNS, stages_cases),
     Table("ladder", "All sparsities of a first component to 1e-4", LADDER_COLUMNS, ladder_cases),
     Table("wide", "Gene expression as it is downloaded", WIDE_COLUMNS, wide_cases),
+    Table("anytime", "Hard problems under a time limit", ANYTIME_COLUMNS, anytime_cases),
+    Table("proofs", "Certificates", PROOF_COLUMNS, proof_cases),
     Table("raw", "Thousands of variables", COLUMNS, raw_cases),
     Table(
         "decomposition",
