@@ -30,6 +30,9 @@ SHARE_OF_GAIN = 0.05
 #: … but it need not be proved closer than this share of the tolerance asked for.
 SMALLEST_SHARE = 0.2
 
+#: When half of the time is gone, rungs are proved to this share of their values only: that takes
+#: less, and what is left of the time then suffices for a bound on the stage more often.
+COARSE = 0.03
 #: A stage is hard if so many of its rungs could not be proved.
 HARD = 3
 
@@ -93,6 +96,7 @@ class Ladder:
         self.rungs: list[Rung] = []
         self.best: list[Candidate | None] = [None] * (size + 1)
         self._resisted = 0
+        self.coarse = False
         self._close = close
         self._caps = [*caps, *[math.inf] * (size - len(caps))]
 
@@ -136,6 +140,7 @@ class Ladder:
         self.rungs = [Rung(1, self.best[1], first, argument=Argument(ground))]
         told = False
         for size in range(2, self.size):
+            self.coarse |= self.watch.clock.is_half_gone
             self.rungs.append(self._rung(size))
             if not told and (self._resisted >= HARD or self.watch.clock.is_half_gone):
                 told = True
@@ -189,6 +194,8 @@ class Ladder:
         allowed = AIM * self.tolerance.allowed(value)
         gain = SHARE_OF_GAIN * (following - value)
         slack = min(allowed, max(gain, SMALLEST_SHARE * allowed))
+        if self.coarse:
+            slack = max(allowed, COARSE * abs(value))
         return max(slack, self.tolerance.resolution + 2 * self.form.rounding)
 
     def part(

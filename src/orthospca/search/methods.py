@@ -23,7 +23,7 @@ from orthospca.model.tolerance import Tolerance
 from orthospca.search.descent import descend
 from orthospca.search.forms import SMALLEST_SCALE, Form, MatrixForm, with_rounding
 from orthospca.search.knowledge import Knowledge
-from orthospca.search.ladder import Ladder, searched
+from orthospca.search.ladder import COARSE, Ladder, searched
 from orthospca.search.outcome import Argument, Ground, Outcome, Rung
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import Candidate
@@ -224,11 +224,39 @@ def _bound_early(form: Form, known: Knowledge[Any], settings: Settings) -> None:
     known.tell(1)
 
 
+def _bound_coarsely(
+    form: Form, size: int, ladder: Ladder, known: Knowledge[Any], settings: Settings
+) -> None:
+    """Bound the last rung at the level to which those below it were proved in haste."""
+    best = known.best
+    if best is None or known.watch.out_of_time():
+        return
+    tolerance = Tolerance(0.0, COARSE)
+    level = tolerance.cutoff(best.value) - 2 * form.rounding
+    problem, kept, outside = ladder.part(size, level, best)
+    if problem is None:
+        known.tighten(with_rounding(outside, form), Argument(Ground.SIEVE, level, kept))
+        return
+    local = ladder.knowledge(problem, kept, best, tolerance, known.upper)
+    conditioning, everything = Conditioning(problem, settings.tuning.walk), _everything(problem)
+    budgets = replace(settings.tuning.descent, last_budget=0)
+    descend(local, conditioning, everything, [everything], -math.inf, budgets)
+    if local.best is not None and local.lower > best.value:
+        known.improve(local.best.embedded(kept, form.n_features))
+        ladder.offer(known.best, size)
+    upper, argument = searched(local, kept, level, form, settings.proof)
+    upper = max(upper, with_rounding(outside, form))
+    known.tighten(upper, argument if outside <= level else None)
+    known.tell(1)
+
+
 def _last_rung(
     form: Form, size: int, ladder: Ladder, known: Knowledge[Any], settings: Settings
 ) -> Status | None:
     """Close what is left at the cutoff; why it stopped, if it did."""
     verdict: Status | None = None
+    if ladder.coarse:
+        _bound_coarsely(form, size, ladder, known, settings)
     for _ in range(settings.tuning.descent.passes):
         if known.watch.out_of_time():
             return known.watch.verdict(known.nodes)
