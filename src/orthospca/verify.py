@@ -45,8 +45,12 @@ ORTHOGONALITY = 1e-12
 SINGULAR = 0.98 * ORTHOGONALITY
 #: Variances are what the components have, up to this share.
 ACCURACY = 1e-11
-#: What a file may contain at most: bytes once unpacked, and members.
-LARGEST_FILE, MOST_MEMBERS = 2**31, 20_000
+#: What a file may contain at most: bytes once unpacked, those of the manifest, and members.
+LARGEST_FILE, LARGEST_MANIFEST, MOST_MEMBERS = 2**31, 2**20, 20_000
+#: Bytes in which the header of an array ends.
+LONGEST_HEADER = 2**12
+#: Sums of squares of rows that are kept, at most, where Q is not formed.
+MOST_SUMS = 2**25
 #: Features of which a part of ``BᵀB`` is formed, at most.
 LARGEST_PART = 6000
 #: Supports of one leaf, at most, that are tested one by one.
@@ -137,6 +141,8 @@ def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
             size = sum(member.file_size for member in members)
             if len(names) < len(members) or len(names) > MOST_MEMBERS or size > LARGEST_FILE:
                 raise ValueError("more than a certificate may hold")
+            if archive.getinfo("manifest.json").file_size > LARGEST_MANIFEST:
+                raise ValueError("manifest.json is too long")
             contents = {member.filename: _unpacked(archive, member) for member in members}
         manifest = json.loads(contents.pop("manifest.json").decode("utf-8"))
         if manifest["format"] != FORMAT or manifest["version"] != VERSION:
@@ -158,16 +164,15 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 def _array(data: bytes) -> Array:
     """Return an array of plain numbers; its header must agree with the bytes there are."""
-    stream = io.BytesIO(data)
+    stream = io.BytesIO(data[:LONGEST_HEADER])
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("an array of another version")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-    rest = data[stream.tell() :]
-    if fortran or dtype.str not in ("<f8", "<i4", "<i8") or math.prod(shape) < 0:
+    if fortran or dtype.str not in ("<f8", "<i4", "<i8") or any(d < 0 for d in shape):
         raise ValueError("an array that is not of numbers in rows")
-    if math.prod(shape) * dtype.itemsize != len(rest):
+    if math.prod(shape) * dtype.itemsize != len(data) - stream.tell():
         raise ValueError("an array that is not of the shape it says")
-    return np.frombuffer(rest, dtype=dtype).reshape(shape)
+    return np.frombuffer(data, dtype=dtype, offset=stream.tell()).reshape(shape)
 
 
 def fingerprint(matrix: Array) -> str:
@@ -265,7 +270,7 @@ class _Check:
         branches = _integers(arrays, f"{folder}/steps.npy", -1, n - 1)
         removed = _features(arrays, f"{folder}/removed", n, len(branches))
         forced = _features(arrays, f"{folder}/forced", n, len(branches))
-        trees = _parts(arrays, f"{folder}/steps", np.arange(len(branches)), len(kinds))
+        trees = _Lists(arrays, f"{folder}/steps", np.arange(len(branches)), len(kinds))
         below = -math.inf
         for s, kind in enumerate(kinds.tolist(), start=1):
             place, claimed = f"{where}, rung {s}", float(bounds[s - 1])
@@ -279,9 +284,10 @@ class _Check:
                 bound = proof.largest_row(s)
             elif kind == SIEVE and s > 1:
                 level, features = float(levels[s - 1]), kept[s - 1]
-                tree = [(int(branches[j]), removed[j], forced[j]) for j in trees[s - 1]]
+                steps = trees[s - 1]
+                tree = ((int(branches[j]), removed[j], forced[j]) for j in steps)
                 proof.check_sieve(s, level, below, features, place)
-                if len(tree) or len(features) >= s:
+                if len(steps) or len(features) >= s:
                     proof.check_tree(s, level, claimed, features, tree, place, self._tick)
                     bound = level
                 else:
@@ -310,20 +316,27 @@ def _integers(arrays: Mapping[str, Array], name: str, least: int, most: int) -> 
     return array.astype(np.int64)
 
 
-def _parts(arrays: Mapping[str, Array], name: str, values: Array, count: int) -> list[Array]:
-    """A list cut where its parts end."""
-    ends = _integers(arrays, f"{name}_ends.npy", 0, len(values))
-    if len(ends) != count or (np.diff(ends) < 0).any() or (ends[-1:] != len(values)).any():
-        raise Rejected(f"{name}: the parts do not add up")
-    return np.split(values, ends[:-1]) if count else []
+class _Lists:
+    """Lists that were written end to end; each is cut out when it is asked for."""
+
+    def __init__(self, arrays: Mapping[str, Array], name: str, values: Array, count: int) -> None:
+        self.values = values
+        self.ends = _integers(arrays, f"{name}_ends.npy", 0, len(values))
+        last = self.ends[-1] if count else 0
+        if len(self.ends) != count or (np.diff(self.ends) < 0).any() or last != len(values):
+            raise Rejected(f"{name}: the parts do not add up")
+
+    def __getitem__(self, i: int) -> Array:
+        return self.values[self.ends[i - 1] if i else 0 : self.ends[i]]
 
 
-def _features(arrays: Mapping[str, Array], name: str, n: int, count: int) -> list[Array]:
+def _features(arrays: Mapping[str, Array], name: str, n: int, count: int) -> _Lists:
     """Lists of features, each in ascending order."""
-    parts = _parts(arrays, name, _integers(arrays, f"{name}.npy", 0, n - 1), count)
-    if any((np.diff(part) <= 0).any() for part in parts):
+    lists = _Lists(arrays, name, _integers(arrays, f"{name}.npy", 0, n - 1), count)
+    falls = np.flatnonzero(np.diff(lists.values) <= 0) + 1
+    if not np.isin(falls, lists.ends).all():
         raise Rejected(f"{name}: features are not in order")
-    return parts
+    return lists
 
 
 # Components
@@ -401,7 +414,9 @@ class _Stage:
     vector, and left out.
     """
 
-    def __init__(self, Q: Array, X: Array, largest: int, shared: dict[str, Array]) -> None:
+    def __init__(
+        self, Q: Array, X: Array, largest: int = 10**9, shared: dict[str, Array] | None = None
+    ) -> None:
         alone = np.count_nonzero(X, axis=0) == 1
         spent = (X[:, alone] != 0).any(axis=1)
         X = np.array(X[:, ~alone])
@@ -416,11 +431,12 @@ class _Stage:
     entry = 0.0
 
     def _set_up(
-        self, n: int, X: Array, spent: Array, largest: int, shared: dict[str, Array]
+        self, n: int, X: Array, spent: Array, largest: int, shared: dict[str, Array] | None
     ) -> None:
         """``shared`` holds what rows of Q add up to, for all stages and sizes up to ``largest``."""
         self.n, self.X, self.spent = n, X, spent
-        self.count, self.shared = max(min(largest, n) - 1, 1), shared
+        self.count = max(min(largest, n) - 1, 1)
+        self.shared = {} if shared is None else shared
         self.touched = (X != 0).any(axis=1)
         self.usable = np.flatnonzero(~spent)
         self._sums: Array | None = None
@@ -501,8 +517,6 @@ class _Stage:
             alive &= ~out
             # What is left has shorter rows, and those of the form itself.
             at, of_all = np.flatnonzero(alive), False
-            if len(at) > LARGEST_PART and (alive & ~stays).any():
-                raise Rejected(f"{where}: {len(at)} features are left, too many")
             if (alive & ~stays).any():
                 _, part, radius = self.part(at)
                 beta = np.full(self.n, math.inf)
@@ -514,7 +528,7 @@ class _Stage:
         level: float,
         claimed: float,
         kept: Array,
-        tree: list[tuple[int, Array, Array]],
+        tree: Iterator[tuple[int, Array, Array]],
         where: str,
         tick: Callable[[], None],
     ) -> None:
@@ -567,7 +581,9 @@ class _FactorStage(_Stage):
     use may be replaced; G = BX makes their norms smallest.
     """
 
-    def __init__(self, B: Array, X: Array, largest: int, shared: dict[str, Array]) -> None:
+    def __init__(
+        self, B: Array, X: Array, largest: int = 10**9, shared: dict[str, Array] | None = None
+    ) -> None:
         m, n = B.shape
         self._set_up(n, np.array(X), np.zeros(n, dtype=bool), largest, shared)
         self.B = B
@@ -591,6 +607,8 @@ class _FactorStage(_Stage):
 
     def part(self, kept: Array) -> tuple[Array, Array, float]:
         """Q and the form on some features, and how far an entry of these may be off."""
+        if len(kept) > LARGEST_PART:
+            raise Rejected(f"{len(kept)} features are left, too many")
         Q = self.B[:, kept].T @ self.B[:, kept]
         Q = 0.5 * (Q + Q.T)
         at = np.flatnonzero(self.touched[kept])
@@ -620,7 +638,11 @@ class _FactorStage(_Stage):
 
     def _beta(self, s: int, wanted: Array) -> Array:
         """As of any form, for the rows that are wanted; of Q itself, whatever components use."""
-        sums = self.shared.setdefault("Q", np.full((self.n, self.count), math.inf))
+        if self.n * self.count > MOST_SUMS:
+            raise Rejected("more rows and a larger sparsity than can be checked")
+        if "Q" not in self.shared:
+            self.shared["Q"] = np.full((self.n, self.count), math.inf)
+        sums = self.shared["Q"]
         missing = wanted[np.isinf(sums[wanted, 0])]
         for start in range(0, len(missing), 256):
             rows = missing[start : start + 256]
