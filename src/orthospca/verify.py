@@ -388,6 +388,11 @@ def _nothing_orthogonal(rows: Array) -> bool:
     That is so if and only if ``VVᵀ - τ²I`` is positive definite: elimination in rational arithmetic
     meets no pivot that is not positive.
     """
+    gram = rows @ rows.T
+    radius = _rel(rows.shape[1] + 4) * float(gram.diagonal().max(initial=0.0)) + SINGULAR**2
+    if _is_positive_definite(gram, radius + TINY):
+        # Floating point decides where nothing is near.
+        return True
     exact = [[Fraction(float(v)) for v in row] for row in rows]
     shift = Fraction(SINGULAR) ** 2
     table = [
