@@ -228,8 +228,11 @@ def test_certificate_of_the_original_matrix(data_folder, optima):
             assert not is_proved(Q, before, 5, stage.variance * (1 - 1e-9))
 
 
-def test_nothing_to_split(small_matrix):
+def test_nothing_to_split(small_matrix, monkeypatch):
     """Tests that a threshold that leaves one block is left out, in words and pictures too."""
+    monkeypatch.setattr(
+        _run, "load_covcolon", lambda order=9: (small_matrix[:order, :order], "random")
+    )
     assert split(small_matrix, 2, 2, 0.0, ("enumeration",), 1, 0.0, 5) is None
     found = _run.measure(small_matrix, replace(TINY, thresholds=(0.0,), growth_threshold=0.0))
     assert found.splits == [] and found.growth_splits == []
