@@ -120,10 +120,19 @@ def verify(certificate: Any, Q: Any = None, progress: Progress | None = None) ->
     check = _Check(manifest, arrays, progress or (lambda share: None))
     try:
         _check_machine()
-        check.run(Q)
+        with np.errstate(all="ignore"):
+            check.run(Q)
     except Rejected as error:
         return Verdict(False, str(error), tuple(check.proved))
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        MemoryError,
+        RecursionError,
+    ) as error:
         # An entry of the manifest, or an array, that is missing or of another kind.
         return Verdict(False, f"malformed: {error!r}", tuple(check.proved))
     return Verdict(True, "", tuple(check.proved))
@@ -482,8 +491,12 @@ class _Stage:
             if "Q" not in self.shared:
                 self.shared["Q"] = _largest_squares(self.Q, self.count, 0.0)
             self._sums = self.shared["Q"]
+            # Features that are used up are in no support.
+            used = np.where(self.spent, 0.0, 1.0)
+            if self.spent.any():
+                self._sums = _largest_squares(self.Q * used, self.count, 0.0)
             if self.touched.any():
-                other = _largest_squares(self.M, self.count, self.radius)
+                other = _largest_squares(self.M * used, self.count, self.radius)
                 self._sums = np.minimum(self._sums, other)
         return self._sums[:, s - 2]
 
@@ -608,7 +621,8 @@ class _FactorStage(_Stage):
     def exact_form(self, support: Array, x: list[Fraction]) -> tuple[Fraction, Fraction]:
         """``‖Bx‖²``."""
         image = [_inner(row, x) for row in self.B[:, support]]
-        return _inner(image, image), Fraction(0)
+        sizes = np.square(self.B[:, support]).sum(axis=0)
+        return _inner(image, image), Fraction(float(sizes.max()))
 
     def part(self, kept: Array) -> tuple[Array, Array, float]:
         """Q and the form on some features, and how far an entry of these may be off."""
