@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import orthospca
-from helpers.problems import MATRICES
+from helpers.problems import DATA, MATRICES
 from helpers.wide import tuned
 from orthospca import (
     Certificate,
@@ -128,6 +128,25 @@ def test_data_that_are_never_formed(seed: int, correlation: bool, sparse: bool) 
     verdict = verify(result.certificate, covariance.factor(np.arange(60)))
     assert verdict.verified, verdict.reason
     assert (np.array(verdict.upper_bounds) <= result.upper_bounds).all()
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_data_of_every_kind(kind: str) -> None:
+    """Tests badly scaled data, near duplicates, few samples: the checker adds up in its own way."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 8))
+        covariance = DataCovariance(DATA[kind](rng, n))
+        settings = Settings.validate(gap=1e-3, tuning=tuned(formed=0, few=0), proof=True)
+        result = solve_as_set(covariance, int(rng.integers(1, n + 1)), 1 + n // 4, settings)
+        verdict = verify(result.certificate)
+        assert verdict.verified, verdict.reason
+
+
+def test_constant_data() -> None:
+    """Tests that a covariance of zeros has a certificate, of zeros."""
+    result = solve(DataCovariance(np.ones((7, 4100))), 2, proof=True)
+    assert verify(result.certificate).verified and result.variances[0] == 0
 
 
 def test_what_proofs_need() -> None:

@@ -23,7 +23,15 @@ from orthospca.data.tiles import joined
 from orthospca.model.limits import Watch
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import DEFAULT, Tuning
-from orthospca.numerics.rounding import add_up, dot_radius, mul_up, raised, relative_error, sqrt_up
+from orthospca.numerics.rounding import (
+    TINY,
+    add_up,
+    dot_radius,
+    mul_up,
+    raised,
+    relative_error,
+    sqrt_up,
+)
 from orthospca.numerics.sums import best_sums
 from orthospca.search.forms import Sieve, sieve_within
 from orthospca.supports.best import Candidate
@@ -198,7 +206,13 @@ class DataForm:
 
     def cheap_bound(self, size: int) -> float:
         """Bound supports by variances alone."""
-        return float(potential(self._roots, size).max())
+        return self._with_room(float(potential(self._roots, size).max()))
+
+    def _with_room(self, upper: float) -> float:
+        """A bound from variances that a checker, which adds them up anew, does not exceed."""
+        if not self.proof:
+            return upper
+        return raised(upper, 4 * (self.covariance.n_samples + 16)) + 16 * TINY
 
     def bound_without_level(self, size: int, below: float) -> float:
         """Take the member of smallest variance out of a support.
@@ -212,7 +226,7 @@ class DataForm:
         if count < size:
             return below
         last = float(np.partition(self.variances, self.n_features - size)[self.n_features - size])
-        return add_up(max(below, 0.0), last)
+        return self._with_room(add_up(max(below, 0.0), last))
 
     # What is left
 
