@@ -77,7 +77,7 @@ def write_result(section: Section, source: tuple[str, str], folder: Path) -> Non
 
 def write_path(found: SparsityPath, folder: Path) -> None:
     """Write ``path.csv`` (a line for each component), ``path.json``, and a picture if possible."""
-    from orthospca.interface.report._pictures import has_matplotlib
+    from orthospca.interface.plotting import has_matplotlib
 
     columns = ("sparsity", "component", "variance", "upper_bound", "gap", "status")
     with writing(folder):

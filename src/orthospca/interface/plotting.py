@@ -235,6 +235,13 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def has_matplotlib() -> bool:
+    """Whether pictures can be drawn."""
+    from importlib.util import find_spec
+
+    return find_spec("matplotlib") is not None
+
+
 def _axes(width: float, height: float) -> Axes:
     try:
         from matplotlib.figure import Figure
