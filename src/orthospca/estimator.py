@@ -397,7 +397,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         )
         sparsity = _at_most(self.sparsity, n)
         teller = Teller(type(self).__name__, self.n_components, self.verbose)
-        result = solve_as_set(Q, sparsity, self.n_components, settings, self.threshold, teller)
+        heard = teller if self.verbose else None
+        result = solve_as_set(Q, sparsity, self.n_components, settings, self.threshold, heard)
         teller.close()
         names = getattr(self, "feature_names_in_", None)
         return replace(result, feature_names=None if names is None else tuple(names.tolist()))

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
+from orthospca.choosing.selection import Counter
 from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.sparse import SparseColumns
@@ -20,9 +21,6 @@ from orthospca.model.result import Result, Status
 from orthospca.model.validation import names_of, validate_flag, validate_integer, validate_names
 
 T = TypeVar("T")
-
-#: Receives how many fits are done, and of how many; a true answer stops.
-Counter = Callable[[int, int], "bool | None"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,8 @@ from scipy import sparse
 from orthospca._errors import InputError
 from orthospca._methods import Method
 from orthospca._typing import Array, IntArray
-from orthospca.choosing._resampling import Counter, Rows, run_all, share_of_time, worst
+from orthospca.choosing._resampling import Rows, run_all, share_of_time, worst
+from orthospca.choosing.selection import Counter
 from orthospca.data.moments import sum_of_squares
 from orthospca.model import showing, views
 from orthospca.model.result import Status

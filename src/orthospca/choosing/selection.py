@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
 from os import PathLike
@@ -16,10 +16,17 @@ from orthospca._typing import Array
 from orthospca.model import showing, views
 from orthospca.model.result import Result, Status
 
+#: Receives how many fits are done, and of how many; a true answer stops.
+Counter = Callable[[int, int], "bool | None"]
 #: The pictures of a stability, and of one for several sparsities.
 PICTURES, PATH_PICTURES = ("stability",), ("stability_path",)
 #: Features that are selected at least so often, or in the reference, are listed.
 LISTED = 0.1
+
+
+def in_words(index: float) -> str:
+    """A stability with two digits; nothing where there is none."""
+    return f"{round(index, 2) + 0.0:.2f}" if math.isfinite(index) else ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,8 +87,7 @@ class Stability:
         chance = selected * (1 - selected / n)
         spread = (self.frequencies * (1 - self.frequencies)).sum(axis=1) * B / (B - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Zero is added so that none is negative.
-            return np.where(chance > 1e-12, np.round(1 - spread / chance, 12) + 0.0, math.nan)
+            return np.where(chance > 1e-12, 1 - spread / chance, math.nan)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -106,7 +112,7 @@ class Stability:
         )
 
     def __repr__(self) -> str:
-        indices = ", ".join(f"{x:.2f}" for x in self.indices)
+        indices = ", ".join(map(in_words, self.indices))
         return (
             f"Stability({self.n_resamples} resamples of {self.n_rows} of {self.n_samples} rows, "
             f"n_components={len(self.frequencies)}, indices=[{indices}], "
@@ -121,7 +127,7 @@ class Stability:
         lines = [f"{'#':>3}  {'stability':>9}  {'|cos|':>6}  {'overlap':>7}  features"]
         for k, index in enumerate(self.indices):
             lines.append(
-                f"{k + 1:>3}  {index:>9.2f}  {self._mean(self.similarities, k):>6.2f}  "
+                f"{k + 1:>3}  {in_words(index):>9}  {self._mean(self.similarities, k):>6.2f}  "
                 f"{self._mean(self.overlaps, k):>7.2f}"
             )
             lines += views.in_lines(f"{self._word(k, j)}" for j in self._listed(k))
@@ -155,7 +161,7 @@ class Stability:
         rows = [
             [
                 str(k + 1),
-                f"{index:.2f}",
+                in_words(index),
                 f"{self._mean(self.similarities, k):.2f}",
                 f"{self._mean(self.overlaps, k):.2f}",
                 escape(", ".join(self._word(k, j) for j in self._listed(k)[: views.MOST_ROWS])),
@@ -270,7 +276,7 @@ class StabilityPath:
         """Return a table that a person can read, a line for each sparsity."""
         lines = [f"{'sparsity':>8}  stability of each component"]
         for sparsity, row in zip(self.sparsities, self.indices, strict=True):
-            lines.append(f"{sparsity:>8}  " + "  ".join(f"{x:5.2f}" for x in row))
+            lines.append(f"{sparsity:>8}  " + "  ".join(f"{in_words(x):>5}" for x in row))
         if self.stabilities:
             lines += ["", self.stabilities[0]._meaning()]
         return "\n".join(lines)
@@ -279,8 +285,7 @@ class StabilityPath:
         indices = self.indices
         headings = ["sparsity", *(f"component {k + 1}" for k in range(indices.shape[1]))]
         rows = [
-            [str(p), *(f"{x:.2f}" if math.isfinite(x) else "" for x in row)]
-            for p, row in zip(self.sparsities, indices, strict=True)
+            [str(p), *map(in_words, row)] for p, row in zip(self.sparsities, indices, strict=True)
         ]
         closing = f"{self.stabilities[0]._meaning()}." if self.stabilities else ""
         title = "Stability by sparsity"

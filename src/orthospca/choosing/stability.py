@@ -19,7 +19,6 @@ from orthospca._errors import InputError
 from orthospca._methods import Method
 from orthospca._typing import Array, IntArray
 from orthospca.choosing._resampling import (
-    Counter,
     Rows,
     Sparse,
     run_all,
@@ -27,7 +26,7 @@ from orthospca.choosing._resampling import (
     share_of_time,
     worst,
 )
-from orthospca.choosing.selection import Stability, StabilityPath
+from orthospca.choosing.selection import Counter, Stability, StabilityPath
 from orthospca.facade import solve_as_set
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings

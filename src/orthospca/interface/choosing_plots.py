@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthospca._typing import Array, IntArray
+from orthospca.choosing.selection import in_words
 from orthospca.interface.plotting import (
     BLUE,
     GREY,
@@ -208,7 +209,7 @@ def plot_stability(found: Stability, *, max_features: int = 40, ax: Axes | None 
             ax.add_patch(frame)
     names = found.feature_names
     ax.set_yticks(range(len(rows)), [_shortened(names[j]) for j in rows], fontsize=8.5)
-    indices = [f"{x:.2f}" if math.isfinite(x) else "" for x in found.indices]
+    indices = map(in_words, found.indices)
     ax.set_xticks(range(K), [f"{k + 1}\n{text}" for k, text in enumerate(indices)])
     meaning = "component, and its stability (1: always the same, 0: by chance)\nframed: in all rows"
     ax.set_xlabel(meaning, fontsize=8.5)
