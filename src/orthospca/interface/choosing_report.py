@@ -79,7 +79,10 @@ def write_choice_report(
     if cross_validation is not None and cross_validation.n_folds:
         panels.append(_held_out(cross_validation))
     if stability is not None:
-        panels.append(_stability(stability))
+        unfolded = 0
+        if cross_validation is not None and cross_validation.n_folds:
+            unfolded = cross_validation.suggested
+        panels.append(_stability(stability, unfolded))
     about = Chapter("About this report", (meaning(), repeating(command, files)))
     written = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     text = document(title, [Chapter("Choosing", panels), about], f"orthospca, {written}")
@@ -130,8 +133,9 @@ def _overview(
             "Held-out rows and stability were not asked for (--cv 5, --stability 50): what is here "
             "is proved of these data, and says nothing about the noise of sampling."
         )
+    content = [facts(tiles, "tiles")]
     if source:
-        tiles.append(("data", named(source)))
+        content.append(facts([("data", named(source))]))
     word = "Certified." if certified else "Gap open."
     verdict = element(
         "p",
@@ -140,7 +144,7 @@ def _overview(
         element("span", " ".join(sentences)),
         class_="verdict" if certified else "verdict open",
     )
-    return Panel("overview", "At a glance", (verdict, facts(tiles, "tiles")))
+    return Panel("overview", "At a glance", (verdict, *content))
 
 
 def _steadiest(stability: Stability | StabilityPath) -> str:
@@ -149,7 +153,8 @@ def _steadiest(stability: Stability | StabilityPath) -> str:
     if not finite.size:
         return ""
     low, high = float(finite.min()), float(finite.max())
-    return f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"
+    low_word, high_word = in_words(low), in_words(high)
+    return low_word if low_word == high_word else f"{low_word} to {high_word}"
 
 
 def _variance(found: SparsityPath, cross_validation: CrossValidation | None) -> Panel:
@@ -181,8 +186,6 @@ def _variance(found: SparsityPath, cross_validation: CrossValidation | None) -> 
         x=Axis("variables in a component", whole=True),
         y=Axis(unit, zero=True),
         label=f"Line: variance of {what} by sparsity.",
-        width=760.0,
-        height=360.0,
         near="x",
     )
     caption = (
@@ -201,7 +204,7 @@ def _variance(found: SparsityPath, cross_validation: CrossValidation | None) -> 
     ]
     headings = ["variables", "variance", "of total", "largest gap", "status"]
     numbers = table(headings, rows, 4, caption="Variance by sparsity")
-    shown = figure(chart, "path", "Variance by sparsity", caption, numbers=numbers, kind="full")
+    shown = figure(chart, "path", "Variance by sparsity", caption, numbers=numbers)
     return Panel("variance", "What more variables bring", (_figures(shown),))
 
 
@@ -257,7 +260,7 @@ def _map_of(found: SparsityPath, component: int) -> Html:
     if left_out:
         caption += f" {left_out} variables that are in use for few sparsities are not drawn."
     title = f"Component {component + 1} by sparsity"
-    return figure(chart, f"variables-{component + 1}", title, caption, kind="full")
+    return figure(chart, f"variables-{component + 1}", title, caption)
 
 
 def _held_out(found: CrossValidation) -> Panel:
@@ -277,8 +280,6 @@ def _held_out(found: CrossValidation) -> Panel:
         x=Axis("variables in a component", whole=True),
         y=Axis("% of the variance of these rows", zero=True),
         label="Two lines: variance explained in rows held out and in rows fitted, by sparsity.",
-        width=760.0,
-        height=340.0,
         near="x",
     )
     rows = [
@@ -295,24 +296,26 @@ def _held_out(found: CrossValidation) -> Panel:
         + f", as a share of all of theirs. {found.suggested} variables are the fewest within one "
         "standard error of the best. Folds share most of their rows, so that the error is a guide."
     )
-    shown = figure(chart, "held-out", "In rows held out", caption, numbers=numbers, kind="full")
+    shown = figure(chart, "held-out", "In rows held out", caption, numbers=numbers)
     return Panel("held-out", "What holds in other rows", (_figures(shown),))
 
 
-def _stability(found: Stability | StabilityPath) -> Panel:
+def _stability(found: Stability | StabilityPath, unfolded: int) -> Panel:
+    """Stability; of several sparsities one is unfolded, the last if there is no such one."""
     several = list(getattr(found, "stabilities", ()))
     each = several or [found]
     content: list[object] = []
     if len(several) > 1:
         content.append(_figures(_stability_by_sparsity(found)))
-    for i, one in enumerate(each):
+    shown = [one.result.sparsity[0] for one in each]
+    unfolded = unfolded if unfolded in shown else shown[-1]
+    for one, p in zip(each, shown, strict=True):
         if not one.n_resamples:
             continue
-        p = one.result.sparsity[0]
         body = Html(_figures(_frequencies(one, p)) + _selection_table(one))
         if len(each) > 1:
             summary = element("summary", f"{p} variable{'' if p == 1 else 's'} in a component")
-            body = element("details", summary, body, **({"open": "open"} if i == 0 else {}))
+            body = element("details", summary, body, **({"open": "open"} if p == unfolded else {}))
         content.append(body)
     first = each[0] if each else None
     if first is None or not first.n_resamples:
@@ -345,15 +348,13 @@ def _stability_by_sparsity(found: Stability | StabilityPath) -> Html:
         x=Axis("variables in a component", whole=True),
         y=Axis("stability", zero=True),
         label="Lines: stability of each component by sparsity.",
-        width=760.0,
-        height=320.0,
     )
     caption = "1: every resample selects the same variables; 0: as if drawn by lot."
     rows = [[f"{q:.0f}", *map(in_words, row)] for q, row in zip(p, indices, strict=True)]
     headings = ["variables", *(f"component {k + 1}" for k in range(indices.shape[1]))]
     numbers = table(headings, rows, len(headings), caption="Stability by sparsity")
     title = "Stability by sparsity"
-    return figure(chart, "stability-path", title, caption, numbers=numbers, kind="full")
+    return figure(chart, "stability-path", title, caption, numbers=numbers)
 
 
 def _frequencies(found: Stability, sparsity: int) -> Html:
