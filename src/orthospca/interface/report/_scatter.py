@@ -20,7 +20,7 @@ MOST_POINTS, MOST_NUMBERS = 4000, 40_000
 #: Components that other axes can be chosen from.
 MOST_AXES = 12
 #: Arrows of a biplot: the largest loadings.
-MOST_ARROWS = 30
+MOST_ARROWS = 24
 #: A column of so many different numbers is a scale, cut into so many parts.
 SCALE, PARTS = 8, 5
 
@@ -65,7 +65,8 @@ def grouped(labels: tuple[str, ...] | None, kept: list[int]) -> list[Group]:
     ]
     rest = [i for i in kept if labels[i] not in set(frequent)]
     if rest:
-        found.append(Group(f"{len(counts) - len(frequent)} others", rest, -1))
+        # Painted first, so that they cover none of the others.
+        found.insert(0, Group(f"{len(counts) - len(frequent)} others", rest, -1))
     return found
 
 
@@ -80,7 +81,7 @@ def _numbers(labels: list[str]) -> Array | None:
     return values if np.isfinite(values).all() else None
 
 
-def axis_name(section: Section, k: int, room: float = 460.0) -> str:
+def axis_name(section: Section, k: int, room: float = 380.0) -> str:
     """What an axis means: the component, its share, and the variables that weigh most in it."""
     result = section.result
     component = result.stages[k]
@@ -126,7 +127,7 @@ def _name_of(section: Section, i: int) -> str:
     return scores.rows[i]
 
 
-def _dots(section: Section, groups: list[Group], talk: bool) -> list[Dots]:
+def _dots(section: Section, groups: list[Group], faint: bool = False) -> list[Dots]:
     """The points of each group, at the first two components, or at one and the row."""
     scores = section.known_scores
     assert scores is not None  # the caller has looked
@@ -136,7 +137,7 @@ def _dots(section: Section, groups: list[Group], talk: bool) -> list[Dots]:
         x = [i + 1.0 if values.shape[1] == 1 else float(values[i, 0]) for i in group.rows]
         y = [float(values[i, -1 if values.shape[1] == 1 else 1]) for i in group.rows]
         tips = []
-        if talk:
+        if not faint:
             tips = [
                 "\n".join(
                     filter(
@@ -153,7 +154,7 @@ def _dots(section: Section, groups: list[Group], talk: bool) -> list[Dots]:
                 )
                 for i in group.rows
             ]
-        found.append(Dots(group.name, x, y, tips, group.tone))
+        found.append(Dots(group.name, x, y, tips, group.tone, faint))
     return found
 
 
@@ -162,13 +163,12 @@ def _scatter(section: Section, groups: list[Group], kept: list[int], count: int)
     assert scores is not None  # the caller has looked
     one = count == 1
     chart = xy_chart(
-        _dots(section, groups, talk=True),
+        _dots(section, groups, faint=False),
         x=Axis("row") if one else Axis(axis_name(section, 0)),
-        y=Axis(axis_name(section, 0 if one else 1, 360.0)),
+        y=Axis(axis_name(section, 0 if one else 1, 320.0)),
         label=f"Scatter of {len(kept)} observations"
         + (f", coloured by {scores.by}." if scores.by else "."),
-        width=620.0,
-        height=470.0,
+        height=400.0,
         cross=not one,
     )
     hidden = len(scores.values) - len(kept)
@@ -184,15 +184,16 @@ def _scatter(section: Section, groups: list[Group], kept: list[int], count: int)
     numbered = {row: n for n, row in enumerate(kept)}
     data = {
         "names": names,
-        "axes": [axis_name(section, k, 360.0) for k in range(axes)],
+        "axes": [axis_name(section, k, 320.0) for k in range(axes)],
         "rows": [_name_of(section, i) for i in kept],
         "by": scores.by,
         "groups": [{"name": g.name, "rows": [numbered[i] for i in g.rows]} for g in groups],
         "values": [[float(f"{v:.6g}") for v in scores.values[kept, k]] for k in range(axes)],
     }
+    chart.data["marks"] = []  # the script makes them of the scores
     choices = [_choice("across", names, 0), _choice("up", names, 1)]
     controls = element("div", *choices, class_="controls script")
-    text = embedded(json.dumps(data, ensure_ascii=False), "scores")
+    text = embedded(json.dumps(data, ensure_ascii=False, separators=(",", ":")), "scores")
     return figure(chart, "scores", "Scores", caption, controls=Html(controls + text))
 
 
@@ -226,12 +227,11 @@ def _biplot(section: Section, groups: list[Group]) -> Html:
         ],
     )
     chart: Chart = xy_chart(
-        [*_dots(section, groups, talk=False), arrows],
+        [*_dots(section, groups, faint=True), arrows],
         x=Axis(axis_name(section, 0)),
-        y=Axis(axis_name(section, 1, 360.0)),
+        y=Axis(axis_name(section, 1, 320.0)),
         label=f"Biplot: {len(drawn)} observations, and arrows for {len(chosen)} variables.",
-        width=620.0,
-        height=470.0,
+        height=400.0,
         cross=True,
     )
     caption = (
@@ -240,4 +240,4 @@ def _biplot(section: Section, groups: list[Group]) -> Html:
     )
     if len(used) > len(chosen):
         caption += f" The {len(chosen)} largest of {len(used)} loadings are drawn."
-    return figure(chart, "biplot", "Biplot", caption, kind="pale-dots")
+    return figure(chart, "biplot", "Biplot", caption)

@@ -96,4 +96,4 @@ def signed(loading: float, digits: int = 3) -> str:
 
 def percent(share: float) -> str:
     """A share for people."""
-    return f"{share:.1%}".replace("-", "−")
+    return f"{100 * share:.1f}\N{NO-BREAK SPACE}%".replace("-", "−")
