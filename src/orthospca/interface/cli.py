@@ -19,6 +19,7 @@ from orthospca.interface.options import (
     INPUT,
     OUTPUT,
     SOLVER,
+    Color,
     Correlation,
     Data,
     Decimal,
@@ -136,10 +137,12 @@ def fit(
             "-o",
             "--output",
             metavar="FOLDER",
-            help="For loadings.csv, result.json and report.html; default orthospca-out/NAME.",
+            help="For loadings.csv, scores.csv, result.json and report.html; default "
+            "orthospca-out/NAME.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    color: Color = None,
     as_json: Json = False,
 ) -> None:
     """Find sparse components of a table of observations, or of a matrix.
@@ -150,6 +153,8 @@ def fit(
     For example:
 
     `orthospca fit measurements.csv -k 3 -p 5 --correlation`
+
+    `orthospca fit iris.csv -k 2 -p 3 --color species`
 
     `orthospca fit covariance.npy -k 2 -p 10 --precomputed --time-limit 60 -o results`
 
@@ -179,7 +184,7 @@ def fit(
         settings = solver_settings(
             n_components, method.value, gap, eps, threshold, time_limit, node_limit, n_jobs
         )
-        solved = run_fit(source, sparsity, settings, output, as_json, proof, resume)
+        solved = run_fit(source, sparsity, settings, output, as_json, proof, resume, color)
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 

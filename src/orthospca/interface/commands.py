@@ -25,6 +25,7 @@ from orthospca.interface.output import (
     writing,
 )
 from orthospca.interface.report import Section, write_report
+from orthospca.interface.scores import Scores, labels_of, scores_of, scores_of_table
 from orthospca.interface.source import Source as Source
 
 FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
@@ -62,13 +63,17 @@ def run_fit(
     as_json: bool,
     proof: bool = False,
     resume: Path | None = None,
+    color: str | None = None,
 ) -> bool:
     """Solve; whether everything is certified within the tolerance."""
     limits = _sparsity(sparsity) if sparsity is not None else None
     folder = source.folder(output, as_json)
     if proof and folder is None:
         raise InputError("--proof writes certificate.zip: with --json, say where with -o")
+    if color is not None and source.precomputed:
+        raise InputError("--color needs observations, and --precomputed says there are none")
     table, Q = source.read(settings)
+    labels = None if source.precomputed else labels_of(table, color)
     if limits is None:
         limits = min(DEFAULT_SPARSITY, Q.shape[0])
     source.announce(table, say)
@@ -89,6 +94,7 @@ def run_fit(
             source.matrix_kind,
             {**settings, "sparsity": limits},
             CERTIFICATE if result.certificate is not None else "",
+            None if labels is None else scores_of_table(table, result, source.correlation, labels),
         )
         write_result(section, source.checksum(), folder)
     return result.status in FINISHED
@@ -137,7 +143,13 @@ def run_demo(output: Path) -> bool:
         settings = {"sparsity": sparsity, "n_components": n_components, "gap": 1e-4}
         result = _solve(Q, dataset.feature_names, {**settings, "proof": True})
         file = f"{title.lower().replace(' ', '-')}.zip"
-        section = Section(title, result, Q, dataset.description, "correlation", settings, file)
+        scores = None
+        if dataset.data is not None:
+            values = scores_of(dataset.data, result, correlation=True)
+            scores = Scores(values, by="class", groups=dataset.target)
+        section = Section(
+            title, result, Q, dataset.description, "correlation", settings, file, scores
+        )
         show(
             _display.component_table(result),
             _display.closing_sentence(result),

@@ -45,6 +45,15 @@ Label = Annotated[
         rich_help_panel=INPUT,
     ),
 ]
+Color = Annotated[
+    str | None,
+    typer.Option(
+        "--color",
+        metavar="COLUMN",
+        help="Colour the scores in the report by this column; one with a few labels by default.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Header = Annotated[
     bool | None,
     typer.Option(
