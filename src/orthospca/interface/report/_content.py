@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from orthospca.interface.angles import largest_cosine, write_cosine
 from orthospca.interface.report import _figures, _scatter
 from orthospca.interface.report._document import Chapter, Panel
 from orthospca.interface.report._html import (
@@ -76,7 +77,9 @@ def _overview(section: Section) -> Panel:
             ("largest gap", format_gap(float(result.gaps.max()))),
         ]
         if result.n_components > 1:
-            tiles.append(("largest |cos| between two components", f"{section.largest_cosine:.1e}"))
+            tiles.append(
+                ("largest |cos| between two components", write_cosine(largest_cosine(result)))
+            )
     tiles.append(("to find and prove", _seconds(result.runtime)))
     word = "Certified." if certified else "Gap open."
     if not result.n_components:
@@ -312,7 +315,7 @@ def _proof(section: Section) -> Panel:
     )
     content: list[object] = [made]
     drawn = [_figures.gaps(section)]
-    if 1 < result.n_components <= 20 and section.largest_cosine > 1e-10:
+    if 1 < result.n_components <= 20 and largest_cosine(result) > 1e-10:
         drawn.append(_figures.cosines(section))
     if section.certificate:
         drawn.append(_certificate(section))

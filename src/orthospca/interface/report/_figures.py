@@ -6,11 +6,14 @@ import math
 
 import numpy as np
 
+from orthospca.interface.angles import cosines as angles
+from orthospca.interface.angles import write_cosine
+from orthospca.interface.grouping import TONES
 from orthospca.interface.report._charts import Axis, Band, Bars, Caps, Line, figure, xy_chart
 from orthospca.interface.report._heat import heat_map
 from orthospca.interface.report._html import Html, table
 from orthospca.interface.report._section import Section, percent, signed
-from orthospca.interface.report._svg import TONES, plain
+from orthospca.interface.report._svg import plain
 from orthospca.result import Component, Status, format_gap
 
 #: Variables and components whose loadings have room for names beside them.
@@ -283,16 +286,15 @@ def _listed(section: Section, which: set[int], component: Component) -> str:
 
 def cosines(section: Section) -> Html:
     """The angles between components that are not orthogonal."""
-    X = section.result.components
-    below = np.tril(np.abs(X @ X.T), -1)
-    names = [str(k) for k in range(1, len(X) + 1)]
+    below = angles(section.result)
+    names = [str(k) for k in range(1, len(below) + 1)]
     chart = heat_map(
         below,
         names,
         names,
         label="Heat map of the cosines between components.",
         column_label="component",
-        write=lambda v: f"{v:.2f}" if v > 0.005 else "0",
+        write=write_cosine,
         largest=1.0,
         cell=(38.0, 24.0),
     )

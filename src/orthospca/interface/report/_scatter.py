@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
 from orthospca._typing import Array
+from orthospca.interface.grouping import Group, grouped
 from orthospca.interface.report._charts import Arrows, Axis, Chart, Dots, figure, xy_chart
 from orthospca.interface.report._html import Html, element, embedded
 from orthospca.interface.report._section import Section, percent, signed
-from orthospca.interface.report._svg import TONES, plain, shortened
+from orthospca.interface.report._svg import plain, shortened
 
 #: Rows that are drawn, and numbers that are kept for other axes.
 MOST_POINTS, MOST_NUMBERS = 4000, 40_000
@@ -21,64 +20,6 @@ MOST_POINTS, MOST_NUMBERS = 4000, 40_000
 MOST_AXES = 12
 #: Arrows of a biplot: the largest loadings.
 MOST_ARROWS = 24
-#: A column of so many different numbers is a scale, cut into so many parts.
-SCALE, PARTS = 8, 5
-
-
-@dataclass(frozen=True)
-class Group:
-    """Rows of one colour."""
-
-    name: str
-    rows: list[int]
-    tone: int
-
-
-def grouped(labels: tuple[str, ...] | None, kept: list[int]) -> list[Group]:
-    """Rows by label: the frequent ones have a colour each, the others are grey together.
-
-    Numbers, if there are many different ones, are cut into ranges of equally many rows.
-    """
-    if labels is None:
-        return [Group("", kept, 0)]
-    given = [labels[i] for i in kept]
-    numbers = _numbers(given)
-    if numbers is not None:
-        edges = np.unique(np.quantile(numbers, np.linspace(0.0, 1.0, PARTS + 1)))
-        part = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
-        return [
-            Group(
-                f"{plain(float(edges[g]))} to {plain(float(edges[g + 1]))}",
-                [i for i, own in zip(kept, part, strict=True) if own == g],
-                g,
-            )
-            for g in range(len(edges) - 1)
-        ]
-    counts = Counter(given)
-    frequent = [
-        name for name, _ in counts.most_common(TONES if len(counts) <= TONES else TONES - 1)
-    ]
-    order = sorted(frequent, key=lambda name: (-counts[name], name))
-    found = [
-        Group(name or "(empty)", [i for i in kept if labels[i] == name], tone)
-        for tone, name in enumerate(order)
-    ]
-    rest = [i for i in kept if labels[i] not in set(frequent)]
-    if rest:
-        # Painted first, so that they cover none of the others.
-        found.insert(0, Group(f"{len(counts) - len(frequent)} others", rest, -1))
-    return found
-
-
-def _numbers(labels: list[str]) -> Array | None:
-    """The labels as numbers, if they are, and if they are many."""
-    if len(set(labels)) <= SCALE:
-        return None
-    try:
-        values = np.array([float(label) for label in labels])
-    except ValueError:
-        return None
-    return values if np.isfinite(values).all() else None
 
 
 def axis_name(section: Section, k: int, room: float = 380.0) -> str:

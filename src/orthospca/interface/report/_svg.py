@@ -16,8 +16,6 @@ from orthospca.interface.report._html import Html, element, escape
 
 #: Size of the letters in a drawing, and what one takes of the width on average, as a share of it.
 LETTER, LETTER_WIDTH = 12.0, 0.56
-#: How many colours tell series apart (classes ``c0``, ``c1``, … of ``chart.css``).
-TONES = 8
 
 
 @dataclass(frozen=True)
