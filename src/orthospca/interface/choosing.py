@@ -20,7 +20,7 @@ from orthospca.interface.output import command, say, show, unless_refused, writi
 if TYPE_CHECKING:
     from orthospca.choosing.cross_validation import CrossValidation
     from orthospca.choosing.selection import Counter, Stability, StabilityPath
-    from orthospca.interface.commands import Source
+    from orthospca.interface.source import Source
     from orthospca.path import SparsityPath
 
 FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
@@ -54,14 +54,18 @@ class Resampling:
         """How many things are to be done besides the path."""
         return bool(self.folds) + bool(self.resamples)
 
-    def refuse(self, precomputed: bool) -> None:
-        """Refuse what a matrix without its rows cannot answer."""
+    def refuse(self, is_matrix: bool, has_missing: bool) -> None:
+        """Refuse what a matrix without its rows, or rows with holes, cannot answer."""
         if self.folds < 0 or self.folds == 1:
             raise InputError(f"cv must be 0 or at least 2 folds, got {self.folds}")
         if self.resamples < 0 or self.resamples == 1:
             raise InputError(f"stability must be 0 or at least 2 resamples, got {self.resamples}")
-        if precomputed and self.steps:
-            raise InputError("held-out rows and stability need observations, not --precomputed")
+        if is_matrix and self.steps:
+            raise InputError("--cv and --stability need observations, and DATA is a matrix")
+        if has_missing and self.steps:
+            raise InputError(
+                "rows held out and resampled must be complete: say --missing drop-rows or mean"
+            )
 
 
 @dataclass(frozen=True)
@@ -160,17 +164,21 @@ def write_path_report(
 
 def run_stability(
     source: Source,
-    sparsity: int | list[int],
+    sparsity: int | list[int] | None,
     settings: dict[str, Any],
     asked: Resampling,
     output: Path | None,
     as_json: bool,
 ) -> bool:
     """Resample; whether every fit is certified within the tolerance."""
-    asked.refuse(source.precomputed)
+    from orthospca.interface.commands import DEFAULT_SPARSITY
+
     folder = source.folder(output, as_json)
-    table, _ = source.read(settings)
-    say(source.describe(table))
+    table, Q = source.read(settings)
+    asked.refuse(source.is_matrix, table.has_missing)
+    if sparsity is None:
+        sparsity = min(DEFAULT_SPARSITY, Q.shape[0])
+    source.announce(table, say)
     with unless_refused(folder), _counting("resamples", asked.resamples) as counter:
         found = stability(
             table.values,
@@ -186,7 +194,7 @@ def run_stability(
             **{name: settings[name] for name in TAKEN},
         )
     if folder is not None:
-        _write_stability(found, source, source.describe(table), folder)
+        _write_stability(found, source, source.describe_fully(table), folder)
     if as_json:
         print(json.dumps(found.to_dict()))
     else:
@@ -205,7 +213,7 @@ def _write_stability(found: Stability, source: Source, about: str, folder: Path)
         write_choice_report(
             folder / "stability.html",
             stability=found,
-            title=f"Stability: {source.path.name}",
+            title=f"Stability: {source.name}",
             source=about,
             command=command(),
             files=[source.checksum()],

@@ -50,7 +50,7 @@ def make_folder(folder: Path) -> Path:
 
 
 def write_result(section: Section, source: tuple[str, str], folder: Path) -> None:
-    """Write ``result.json``, ``loadings.csv`` (a line for each variable) and ``report.html``.
+    """Write ``result.json``, ``loadings.csv``, ``scores.csv`` if there are any, ``report.html``.
 
     If there is a certificate it is written too.  The report comes last: if drawing is interrupted,
     the numbers are there, and their proof.
@@ -66,6 +66,9 @@ def write_result(section: Section, source: tuple[str, str], folder: Path) -> Non
             writer.writerow(["variable", *(f"component{k}" for k in numbers)])
             for name, loadings in zip(names, result.components.T.tolist(), strict=True):
                 writer.writerow([name, *loadings])
+        if section.scores is not None:
+            section.scores.save(folder / "scores.csv")
+            written = f"scores.csv, {written}"
         if section.certificate:
             result.certificate.save(folder / section.certificate)
             written += f", {section.certificate}"

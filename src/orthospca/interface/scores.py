@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,11 @@ import numpy as np
 from orthospca import DataCovariance
 from orthospca._errors import InputError
 from orthospca._typing import Array
+from orthospca.interface.tables import Table
 from orthospca.result import Result
+
+#: Labels that colour the scores unasked.
+MOST_GROUPS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,28 +97,54 @@ def scores_of(values: Any, result: Result, *, correlation: bool = False) -> Arra
     return found
 
 
-def label_column(
-    name: str, labels: dict[str, tuple[str, ...]], columns: Sequence[str], values: Any
-) -> tuple[str, ...]:
-    """The labels that colour the scores: a column of labels, or one of the variables.
+@dataclass(frozen=True)
+class RowLabels:
+    """What a table says of its rows: their names, and the labels that colour them."""
+
+    rows: tuple[str, ...] | None = None
+    by: str = ""
+    groups: tuple[str, ...] | None = None
+
+
+def labels_of(table: Table, color: str | None = None) -> RowLabels:
+    """The names of a table's rows, and their colours.
+
+    Rows that have no names get those of a column in which each label is there once.  If no column
+    is asked for, the first one with a few labels, each of several rows, gives the colours.
 
     Parameters
     ----------
-    name : str
-        What was asked for.
-    labels : dict
-        The columns of labels by name.
-    columns : sequence of str
-        The names of the variables.
-    values : ndarray or sparse array
-        The variables.
+    table : Table
+    color : str, optional
+        The column that was asked for: one of labels, or one of the variables.
     """
+    columns = {name: texts for name, texts in table.label_values.items() if texts}
+    count = table.values.shape[0]
+    rows = table.row_names
+    if rows is None:
+        distinct = (texts for texts in columns.values() if len(set(texts)) == count)
+        rows = next(distinct, None)
+    if color is not None:
+        return RowLabels(rows, color, _column(color, columns, table))
+    for name, texts in columns.items():
+        if 2 <= len(set(texts)) <= min(MOST_GROUPS, count // 2):
+            return RowLabels(rows, name, texts)
+    return RowLabels(rows)
+
+
+def scores_of_table(table: Table, result: Result, correlation: bool, labels: RowLabels) -> Scores:
+    """The scores of a table's rows."""
+    values = scores_of(table.values, result, correlation=correlation)
+    return Scores(values, labels.rows, labels.by, labels.groups)
+
+
+def _column(name: str, labels: Mapping[str, tuple[str, ...]], table: Table) -> tuple[str, ...]:
     if name in labels:
         return labels[name]
-    if name in columns:
-        column = values[:, [list(columns).index(name)]]
+    if name in table.columns:
+        column = table.values[:, [table.columns.index(name)]]
         column = column.toarray() if hasattr(column, "toarray") else column
         return tuple(f"{value:.10g}" for value in np.asarray(column).ravel().tolist())
-    known = [*labels, *columns]
+    known = [*labels, *table.columns]
     shown = ", ".join(map(repr, known[:5])) + (", ..." if len(known) > 5 else "")
     raise InputError(f"--color must be the name of a column, got {name!r} (there are {shown})")

@@ -168,8 +168,8 @@ def xy_chart(
     x: Axis,
     y: Axis,
     label: str,
-    width: float = 520.0,
-    height: float = 300.0,
+    width: float = 460.0,
+    height: float = 290.0,
     near: str = "xy",
     square: bool = False,
     cross: bool = False,
@@ -197,7 +197,7 @@ def xy_chart(
     y_range = y.range([v for _, ys in reach for v in ys])
     drawing = Drawing(width, height)
     top = _legend(drawing, legend_of(layers), width)
-    most = max(3, int((height - top - 50) / 42))
+    most = max(3, int((height - top - 50) / 34))
     written = [(v, y.write(v)) for v in y.ticks(*y_range, most)]
     left = 28.0 + max((width_of(text, LETTER - 1) for _, text in written), default=0.0)
     right, bottom = width - 12.0, height - 42.0
@@ -208,7 +208,10 @@ def xy_chart(
     for value, text in written:
         drawing.line(left, frame.y(value), right, frame.y(value), "grid")
         drawing.text(left - 6, frame.y(value) + 4, text, "tick", "end")
-    across = x.ticks(*x_range, max(3, int((right - left) / 62)))
+    across = x.ticks(*x_range, max(3, int((right - left) / (30 if x.whole else 62))))
+    if x.whole:
+        low, high = spread(v for xs, _ in reach for v in xs)
+        across = [value for value in across if low <= value <= high]
     for value in across:
         drawing.line(frame.x(value), bottom, frame.x(value), bottom + 4, "axis")
         drawing.text(frame.x(value), bottom + 17, x.write(value), "tick", "middle")
@@ -298,7 +301,7 @@ def figure(
         element("div", element("h4", title), element("div", class_="tools"), class_="head"),
         controls or Html(""),
         element("div", chart.svg, class_="plot"),
-        embedded(json.dumps(chart.data, ensure_ascii=False), "marks"),
+        embedded(json.dumps(chart.data, ensure_ascii=False, separators=(",", ":")), "marks"),
     ]
     if caption:
         parts.append(element("figcaption", caption))

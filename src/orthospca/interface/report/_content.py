@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from orthospca.interface.angles import largest_cosine, write_cosine
 from orthospca.interface.report import _figures, _scatter
 from orthospca.interface.report._document import Chapter, Panel
 from orthospca.interface.report._html import (
@@ -35,7 +36,7 @@ MOST_ROWS = 2000
 #: Components that have a column each in it.
 MOST_COLUMNS = 10
 #: Bytes of the result that the page carries for downloads.
-MOST_BYTES = 1_500_000
+MOST_BYTES = 1_200_000
 
 
 def chapter(section: Section, number: int) -> Chapter:
@@ -76,7 +77,9 @@ def _overview(section: Section) -> Panel:
             ("largest gap", format_gap(float(result.gaps.max()))),
         ]
         if result.n_components > 1:
-            tiles.append(("largest |cos| between two components", f"{section.largest_cosine:.1e}"))
+            tiles.append(
+                ("largest |cos| between two components", write_cosine(largest_cosine(result)))
+            )
     tiles.append(("to find and prove", _seconds(result.runtime)))
     word = "Certified." if certified else "Gap open."
     if not result.n_components:
@@ -149,7 +152,7 @@ def _problem(section: Section) -> list[tuple[str, object]]:
         pairs.append(("node limit", f"{settings['node_limit']} for each component"))
     if result.note:
         pairs.append(("note", result.note))
-    return [*pairs, ("status", result.status.value), ("nodes", result.nodes)]
+    return [*pairs, ("nodes of the search", result.nodes)]
 
 
 def _components(section: Section) -> Panel:
@@ -235,14 +238,11 @@ def _loadings(section: Section, number: int) -> Panel:
         '<label>Search <input type="search" placeholder="part of a name" '
         f'data-filters="{name}"></label> <output aria-live="polite">{len(rows)} rows</output>'
     )
-    content: list[object] = [
-        _figures.loadings_map(section),
-        element("div", search, class_="controls script"),
-        made,
-    ]
+    beside: list[object] = [element("div", search, class_="controls script"), made]
     if left_out > 0:
-        content.append(paragraph(f"The {left_out} smallest are not in this table.", kind="note"))
-    return Panel("loadings", "Loadings", tuple(content))
+        beside.append(paragraph(f"The {left_out} smallest are not in this table.", kind="note"))
+    content = _figures_of(_figures.loadings_map(section), element("div", *beside))
+    return Panel("loadings", "Loadings", (content,))
 
 
 def _variance(section: Section) -> Panel:
@@ -315,12 +315,12 @@ def _proof(section: Section) -> Panel:
     )
     content: list[object] = [made]
     drawn = [_figures.gaps(section)]
-    if result.n_components > 1 and section.largest_cosine > 1e-10:
+    if 1 < result.n_components <= 20 and largest_cosine(result) > 1e-10:
         drawn.append(_figures.cosines(section))
+    if section.certificate:
+        drawn.append(_certificate(section))
     if any(drawn):
         content.append(_figures_of(*drawn))
-    if section.certificate:
-        content.append(_certificate(section))
     lead = "How far each component is proved to be the best of its stage, and how to check it."
     return Panel("proof", "Proof", tuple(content), lead)
 
@@ -337,11 +337,12 @@ def _certificate(section: Section) -> Html:
             element("code", section.certificate),
             ". The checker is one file of Python that needs NumPy and nothing of the program that "
             "found the components; it computes everything anew. With ",
-            element("code", "--data"),
+            element("code", "--data", class_="flag"),
             " it also checks that the matrix is that of the data. To check it:",
         ),
         element("p", element("code", command), class_="copy"),
-        facts([("SHA-256 of the matrix", element("code", certificate.sha256))]),
+        facts([("SHA-256 of the matrix", element("code", certificate.sha256))], "long"),
+        class_="aside",
     )
 
 
@@ -351,7 +352,7 @@ def _carried(result: Result) -> Html:
     for part in ("", "history", "path"):
         if part:
             content[part] = []
-        text = json.dumps(content, ensure_ascii=False)
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
         if len(text) <= MOST_BYTES:
             return embedded(text, "result")
     return Html("")

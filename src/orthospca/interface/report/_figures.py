@@ -6,17 +6,20 @@ import math
 
 import numpy as np
 
+from orthospca.interface.angles import cosines as angles
+from orthospca.interface.angles import write_cosine
+from orthospca.interface.grouping import TONES
 from orthospca.interface.report._charts import Axis, Band, Bars, Caps, Line, figure, xy_chart
 from orthospca.interface.report._heat import heat_map
 from orthospca.interface.report._html import Html, table
 from orthospca.interface.report._section import Section, percent, signed
-from orthospca.interface.report._svg import TONES, plain
+from orthospca.interface.report._svg import plain
 from orthospca.result import Component, Status, format_gap
 
 #: Variables and components whose loadings have room for names beside them.
 MOST_ROWS, MOST_COLUMNS = 60, 20
 #: Cells of a heat map; the smallest beyond so many are left out.
-MOST_CELLS = 30_000
+MOST_CELLS = 20_000
 #: Lines in the chart of gaps: the stages that took longest.
 MOST_STAGES = 16
 #: Points of one line.
@@ -48,7 +51,12 @@ def loadings_map(section: Section) -> Html:
             "Red is positive, blue is negative, and an empty cell is an exact zero. Variables are "
             "grouped by the component in which they load most."
         )
-        return figure(chart, "loadings", "All loadings", caption)
+        kind = "full" if chart.width > 560.0 else ""
+        return figure(chart, "loadings", "All loadings", caption, kind=kind)
+    # Within a component from the most positive to the most negative, so that signs are in blocks.
+    home = np.abs(X).argmax(axis=0)
+    shown = np.lexsort((-X[home, np.arange(len(order))], home))
+    X, names = X[:, shown], [names[j] for j in shown]
     kept = X
     if np.count_nonzero(X) > MOST_CELLS:
         limit = np.partition(np.abs(X).ravel(), -MOST_CELLS)[-MOST_CELLS]
@@ -60,7 +68,7 @@ def loadings_map(section: Section) -> Html:
         label=words,
         column_label="variables, those of the first component first",
         write=lambda v: signed(v, 3),
-        largest=largest,
+        largest=0.6 * largest,
         cell=(min(14.0, 860.0 / len(order)), min(16.0, max(5.0, 560.0 / len(X)))),
         names=False,
     )
@@ -137,7 +145,7 @@ def cumulative(section: Section) -> Html:
             Line("sparse, orthogonal", x, sparse, tips, dots=len(x) <= 40),
         ],
         x=Axis("components", whole=True),
-        y=Axis("% of the total variance", zero=True),
+        y=Axis("% of the total variance", limits=(0.0, 102.0)),
         label="Two lines: share of the total variance by number of components.",
         near="x",
     )
@@ -178,8 +186,6 @@ def gaps(section: Section) -> Html | None:
         x=Axis("seconds", zero=True),
         y=Axis("gap", log=True, floor=SMALLEST_GAP, write=lambda v: f"{plain(100 * v, 2)} %"),
         label=f"The proved gap of {len(layers)} components over time, on a logarithmic scale.",
-        width=620.0,
-        height=320.0,
     )
     caption = (
         "How the distance between the component in hand and the proved bound closed. A line ends, "
@@ -233,7 +239,7 @@ def path_map(section: Section) -> Html | None:
     path = section.result.path
     X = np.array([c.vector for c in path])
     used = np.flatnonzero(np.abs(X).max(axis=0, initial=0.0))
-    if len(used) > MOST_ROWS or len(path) > 3 * MOST_COLUMNS:
+    if len(used) > MOST_ROWS // 2 or len(path) > 2 * MOST_COLUMNS:
         return None
     first = np.abs(X[:, used] > 0) | (X[:, used] < 0)
     order = used[np.lexsort((-first.sum(axis=0), first.argmax(axis=0)))]
@@ -249,7 +255,8 @@ def path_map(section: Section) -> Html | None:
     )
     chart.data["columns"] = [f"at most {p}" for p in columns]
     caption = "A variable enters where its row begins; one that leaves has been replaced."
-    return figure(chart, "path-variables", "Which variables enter and leave", caption)
+    kind = "full" if chart.width > 560.0 else ""
+    return figure(chart, "path-variables", "Which variables enter and leave", caption, kind=kind)
 
 
 def _path_table(section: Section) -> Html:
@@ -279,16 +286,15 @@ def _listed(section: Section, which: set[int], component: Component) -> str:
 
 def cosines(section: Section) -> Html:
     """The angles between components that are not orthogonal."""
-    X = section.result.components
-    below = np.tril(np.abs(X @ X.T), -1)
-    names = [str(k) for k in range(1, len(X) + 1)]
+    below = angles(section.result)
+    names = [str(k) for k in range(1, len(below) + 1)]
     chart = heat_map(
         below,
         names,
         names,
         label="Heat map of the cosines between components.",
         column_label="component",
-        write=lambda v: f"{v:.2f}" if v > 0.005 else "0",
+        write=write_cosine,
         largest=1.0,
         cell=(38.0, 24.0),
     )

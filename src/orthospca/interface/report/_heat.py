@@ -67,7 +67,7 @@ def heat_map(
         if math.isnan(value):
             continue
         x, y = left + cw * j, top + ch * i
-        level = max(1, math.ceil(6 * min(abs(value) / largest, 1.0) - 1e-9))
+        level = max(1 if apart else 2, math.ceil(6 * min(abs(value) / largest, 1.0) - 1e-9))
         cells.add(f"{'h' if value > 0 else 'l'}{level}", x, y, max(cw - apart, 0.6), ch - apart)
         text = write(value)
         found.append([int(i), int(j), text])
@@ -78,7 +78,8 @@ def heat_map(
         for i in range(height):
             y = top + ch * i + ch - apart / 2
             drawing.line(left - 4, y, left + cw * width, y, "hair")
-    for kind in sorted(cells.ways):
+    # Strong colours last: where cells are thinner than a pixel they must not be covered.
+    for kind in sorted(cells.ways, key=lambda kind: (kind[1], kind)):
         drawing.path("".join(cells.ways[kind]), kind)
     for x, y, text, kind in texts:
         drawing.text(x, y, text, kind, "middle")

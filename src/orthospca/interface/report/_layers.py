@@ -8,14 +8,15 @@ pointer and keyboard, one for each number; without them the layer is silent.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from orthospca.interface.report._svg import LETTER, Drawing, short, width_of
 
 Numbers = Sequence[float]
+#: Size of the names of arrows, and how many there are on half an axis.
+SMALL, MOST_NAMES = LETTER - 1, 6
 
 
 class Frame(Protocol):
@@ -189,13 +190,14 @@ class Caps:
 
 @dataclass(frozen=True)
 class Dots:
-    """Points without a line, in one path however many they are."""
+    """Points without a line, in one path however many they are; ``faint`` ones stay behind."""
 
     name: str
     x: Numbers
     y: Numbers
     tips: Sequence[str] = ()
     tone: int = 0
+    faint: bool = False
 
     @property
     def sign(self) -> str:
@@ -209,23 +211,26 @@ class Dots:
     def draw(self, frame: Frame, drawing: Drawing) -> None:
         """Strokes of no length with round ends."""
         places = [(frame.x(a), frame.y(b)) for a, b in zip(self.x, self.y, strict=True)]
-        many = "tiny" if len(places) > 1200 else ""
-        way = "".join(f"M{short(a)} {short(b)}h0" for a, b in places)
-        drawing.path(way, f"dots {many} {tone_of(self.tone)}".replace("  ", " "))
+        kinds = ["dots", "tiny" * (len(places) > 1200), "faint" * self.faint, tone_of(self.tone)]
+        way = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in places)
+        drawing.path(way, " ".join(filter(None, kinds)))
         for (a, b), tip in zip(places, self.tips, strict=False):
             drawing.mark(a, b, tip)
 
 
 @dataclass(frozen=True)
 class Arrows:
-    """Arrows from the origin with names at their ends; a name that has no room is left out."""
+    """Arrows from the origin with names at their ends.
+
+    Where the ends lie in a row along an axis, as those of sparse components do, their names are
+    moved apart and joined to the ends by thin lines; what has no room is left to the tips.
+    """
 
     name: str
     x: Numbers
     y: Numbers
     labels: Sequence[str]
     tips: Sequence[str] = ()
-    taken: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     @property
     def sign(self) -> str:
@@ -237,37 +242,74 @@ class Arrows:
         return list(self.x), list(self.y)
 
     def draw(self, frame: Frame, drawing: Drawing) -> None:
-        """The longest first, so that they have names."""
+        """Arrows first, then the names of the longest."""
         x0, y0 = frame.x(0.0), frame.y(0.0)
         ends = [(frame.x(a), frame.y(b)) for a, b in zip(self.x, self.y, strict=True)]
         order = sorted(range(len(ends)), key=lambda i: -math.dist(ends[i], (x0, y0)))
         for i in order:
-            a, b = ends[i]
-            drawing.line(x0, y0, a, b, "arrow")
-            drawing.circle(a, b, 2.4, "fill ink")
+            drawing.line(x0, y0, *ends[i], "arrow")
+            drawing.circle(*ends[i], 2.4, "fill ink")
             if i < len(self.tips):
-                drawing.mark(a, b, self.tips[i])
-        for i in order:
-            self._label(drawing, *ends[i], ends[i][0] - x0, ends[i][1] - y0, self.labels[i])
+                drawing.mark(*ends[i], self.tips[i])
+        across = [i for i in order if abs(ends[i][1] - y0) < 0.12 * abs(ends[i][0] - x0)]
+        upright = [i for i in order if abs(ends[i][0] - x0) < 0.12 * abs(ends[i][1] - y0)]
+        self._beside(drawing, [i for i in order if i not in {*across, *upright}], ends, x0)
+        across = _few(across, lambda i: ends[i][0] < x0)
+        upright = _few(upright, lambda i: ends[i][1] < y0)
+        side = max((width_of(self.labels[i], SMALL) for i in upright), default=0.0)
+        right = x0 + side + 40 < drawing.width
+        for place, i in _apart([(ends[i][1], i) for i in upright], 14.0, 24.0, y0 + 400.0):
+            a, b = ends[i]
+            out = 22.0 if right else -22.0
+            drawing.line(a, b, a + out - math.copysign(3.0, out), place, "leader")
+            anchor = "start" if right else "end"
+            drawing.text(a + out, place + 4, self.labels[i], "small halo", anchor)
+        low, high = 30.0, drawing.width - 24.0
+        for place, i in _apart([(ends[i][0], i) for i in across], 17.0, low, high):
+            a, b = ends[i]
+            drawing.line(a, b, place, b - 15, "leader")
+            drawing.text(place + 3, b - 18, self.labels[i], "small halo", "end", 52.0)
 
-    def _label(self, drawing: Drawing, x: float, y: float, dx: float, dy: float, text: str) -> None:
-        """Beside the end; along the horizontal axis, where many ends lie in a row, on a slope."""
-        size = LETTER - 1
-        wide = width_of(text, size)
-        if abs(dx) > 3 * abs(dy):
-            slope = 45.0
-            steps = [(x + t * wide * 0.7 / 6 + 4, y - t * wide * 0.7 / 6 - 6) for t in range(7)]
-            boxes = [(a - 4, b - 5, a + 4, b + 5) for a, b in steps]
-            place = (x + 3, y - 6, "start", -slope)
-        else:
-            left = dx < -4
+    def _beside(
+        self, drawing: Drawing, which: list[int], ends: list[tuple[float, float]], x0: float
+    ) -> None:
+        """Names of arrows that lie along no axis, where they cover no other."""
+        taken: list[tuple[float, float, float, float]] = []
+        for i in which:
+            (x, y), wide = ends[i], width_of(self.labels[i], SMALL)
+            left = x < x0 and x - wide > 30.0
             start = x - 7 - wide if left else x + 7
-            boxes = [(start, y - 6, start + wide, y + 6)]
-            place = (x - 7 if left else x + 7, y + 4, "end" if left else "start", 0.0)
-        inside = all(b[0] > 0 and b[2] < drawing.width and b[1] > 0 for b in boxes)
-        if inside and not any(_overlap(box, other) for box in boxes for other in self.taken):
-            self.taken.extend(boxes)
-            drawing.text(place[0], place[1], text, "small halo", place[2], place[3])
+            box = (start, y - 7, start + wide, y + 7)
+            if box[2] < drawing.width + 20 and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                anchor = "end" if left else "start"
+                drawing.text(x - 7 if left else x + 7, y + 4, self.labels[i], "small halo", anchor)
+
+
+def _few(which: list[int], side: Callable[[int], bool]) -> list[int]:
+    """The first ones on either side, as many as can be read there."""
+    sides = [[i for i in which if side(i)], [i for i in which if not side(i)]]
+    return [i for i in which if any(i in few[:MOST_NAMES] for few in sides)]
+
+
+def _apart(
+    wanted: list[tuple[float, int]], apart: float, low: float, high: float
+) -> list[tuple[float, int]]:
+    """Places near those that are wanted, in the same order and so far apart, within limits.
+
+    The first ones count most: those for which there is no room are left out.
+    """
+    kept = sorted(wanted[: max(0, int((high - low) / apart) + 1)])
+    places: list[float] = []
+    for at, _ in kept:
+        places.append(max(at, low, places[-1] + apart if places else low))
+    # Back from the far end, and so that a crowd is spread to both sides of where it is wanted.
+    for n in range(len(places) - 1, -1, -1):
+        limit = high if n == len(places) - 1 else places[n + 1] - apart
+        places[n] = min(places[n], limit)
+    shift = sum(at - place for (at, _), place in zip(kept, places, strict=True)) / max(len(kept), 1)
+    shift = max(shift, low - places[0]) if places else 0.0
+    return [(place + min(shift, 0.0), i) for place, (_, i) in zip(places, kept, strict=True)]
 
 
 def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
@@ -275,6 +317,6 @@ def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
 
 
 def legend_of(layers: Sequence[Layer]) -> list[tuple[str, str]]:
-    """Sign and name of each layer that has a name, each once."""
-    pairs = [(layer.sign, layer.name) for layer in layers if layer.name]
-    return [pair for pair, _ in groupby(sorted(set(pairs), key=pairs.index))]
+    """Sign and name of each layer that has a name, each once; what is grey comes last."""
+    pairs = dict.fromkeys((layer.sign, layer.name) for layer in layers if layer.name)
+    return sorted(pairs, key=lambda pair: pair[0].endswith("cx"))

@@ -4,83 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
 from orthospca._typing import Array
+from orthospca.interface.grouping import Group, grouped
 from orthospca.interface.report._charts import Arrows, Axis, Chart, Dots, figure, xy_chart
 from orthospca.interface.report._html import Html, element, embedded
 from orthospca.interface.report._section import Section, percent, signed
-from orthospca.interface.report._svg import TONES, plain, shortened
+from orthospca.interface.report._svg import plain, shortened
 
 #: Rows that are drawn, and numbers that are kept for other axes.
 MOST_POINTS, MOST_NUMBERS = 4000, 40_000
 #: Components that other axes can be chosen from.
 MOST_AXES = 12
 #: Arrows of a biplot: the largest loadings.
-MOST_ARROWS = 30
-#: A column of so many different numbers is a scale, cut into so many parts.
-SCALE, PARTS = 8, 5
+MOST_ARROWS = 24
 
 
-@dataclass(frozen=True)
-class Group:
-    """Rows of one colour."""
-
-    name: str
-    rows: list[int]
-    tone: int
-
-
-def grouped(labels: tuple[str, ...] | None, kept: list[int]) -> list[Group]:
-    """Rows by label: the frequent ones have a colour each, the others are grey together.
-
-    Numbers, if there are many different ones, are cut into ranges of equally many rows.
-    """
-    if labels is None:
-        return [Group("", kept, 0)]
-    given = [labels[i] for i in kept]
-    numbers = _numbers(given)
-    if numbers is not None:
-        edges = np.unique(np.quantile(numbers, np.linspace(0.0, 1.0, PARTS + 1)))
-        part = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
-        return [
-            Group(
-                f"{plain(float(edges[g]))} to {plain(float(edges[g + 1]))}",
-                [i for i, own in zip(kept, part, strict=True) if own == g],
-                g,
-            )
-            for g in range(len(edges) - 1)
-        ]
-    counts = Counter(given)
-    frequent = [
-        name for name, _ in counts.most_common(TONES if len(counts) <= TONES else TONES - 1)
-    ]
-    order = sorted(frequent, key=lambda name: (-counts[name], name))
-    found = [
-        Group(name or "(empty)", [i for i in kept if labels[i] == name], tone)
-        for tone, name in enumerate(order)
-    ]
-    rest = [i for i in kept if labels[i] not in set(frequent)]
-    if rest:
-        found.append(Group(f"{len(counts) - len(frequent)} others", rest, -1))
-    return found
-
-
-def _numbers(labels: list[str]) -> Array | None:
-    """The labels as numbers, if they are, and if they are many."""
-    if len(set(labels)) <= SCALE:
-        return None
-    try:
-        values = np.array([float(label) for label in labels])
-    except ValueError:
-        return None
-    return values if np.isfinite(values).all() else None
-
-
-def axis_name(section: Section, k: int, room: float = 460.0) -> str:
+def axis_name(section: Section, k: int, room: float = 380.0) -> str:
     """What an axis means: the component, its share, and the variables that weigh most in it."""
     result = section.result
     component = result.stages[k]
@@ -126,7 +68,7 @@ def _name_of(section: Section, i: int) -> str:
     return scores.rows[i]
 
 
-def _dots(section: Section, groups: list[Group], talk: bool) -> list[Dots]:
+def _dots(section: Section, groups: list[Group], faint: bool = False) -> list[Dots]:
     """The points of each group, at the first two components, or at one and the row."""
     scores = section.known_scores
     assert scores is not None  # the caller has looked
@@ -136,7 +78,7 @@ def _dots(section: Section, groups: list[Group], talk: bool) -> list[Dots]:
         x = [i + 1.0 if values.shape[1] == 1 else float(values[i, 0]) for i in group.rows]
         y = [float(values[i, -1 if values.shape[1] == 1 else 1]) for i in group.rows]
         tips = []
-        if talk:
+        if not faint:
             tips = [
                 "\n".join(
                     filter(
@@ -153,7 +95,7 @@ def _dots(section: Section, groups: list[Group], talk: bool) -> list[Dots]:
                 )
                 for i in group.rows
             ]
-        found.append(Dots(group.name, x, y, tips, group.tone))
+        found.append(Dots(group.name, x, y, tips, group.tone, faint))
     return found
 
 
@@ -162,13 +104,12 @@ def _scatter(section: Section, groups: list[Group], kept: list[int], count: int)
     assert scores is not None  # the caller has looked
     one = count == 1
     chart = xy_chart(
-        _dots(section, groups, talk=True),
+        _dots(section, groups, faint=False),
         x=Axis("row") if one else Axis(axis_name(section, 0)),
-        y=Axis(axis_name(section, 0 if one else 1, 360.0)),
+        y=Axis(axis_name(section, 0 if one else 1, 320.0)),
         label=f"Scatter of {len(kept)} observations"
         + (f", coloured by {scores.by}." if scores.by else "."),
-        width=620.0,
-        height=470.0,
+        height=400.0,
         cross=not one,
     )
     hidden = len(scores.values) - len(kept)
@@ -184,15 +125,16 @@ def _scatter(section: Section, groups: list[Group], kept: list[int], count: int)
     numbered = {row: n for n, row in enumerate(kept)}
     data = {
         "names": names,
-        "axes": [axis_name(section, k, 360.0) for k in range(axes)],
+        "axes": [axis_name(section, k, 320.0) for k in range(axes)],
         "rows": [_name_of(section, i) for i in kept],
         "by": scores.by,
         "groups": [{"name": g.name, "rows": [numbered[i] for i in g.rows]} for g in groups],
         "values": [[float(f"{v:.6g}") for v in scores.values[kept, k]] for k in range(axes)],
     }
+    chart.data["marks"] = []  # the script makes them of the scores
     choices = [_choice("across", names, 0), _choice("up", names, 1)]
     controls = element("div", *choices, class_="controls script")
-    text = embedded(json.dumps(data, ensure_ascii=False), "scores")
+    text = embedded(json.dumps(data, ensure_ascii=False, separators=(",", ":")), "scores")
     return figure(chart, "scores", "Scores", caption, controls=Html(controls + text))
 
 
@@ -226,12 +168,11 @@ def _biplot(section: Section, groups: list[Group]) -> Html:
         ],
     )
     chart: Chart = xy_chart(
-        [*_dots(section, groups, talk=False), arrows],
+        [*_dots(section, groups, faint=True), arrows],
         x=Axis(axis_name(section, 0)),
-        y=Axis(axis_name(section, 1, 360.0)),
+        y=Axis(axis_name(section, 1, 320.0)),
         label=f"Biplot: {len(drawn)} observations, and arrows for {len(chosen)} variables.",
-        width=620.0,
-        height=470.0,
+        height=400.0,
         cross=True,
     )
     caption = (
@@ -240,4 +181,4 @@ def _biplot(section: Section, groups: list[Group]) -> Html:
     )
     if len(used) > len(chosen):
         caption += f" The {len(chosen)} largest of {len(used)} loadings are drawn."
-    return figure(chart, "biplot", "Biplot", caption, kind="pale-dots")
+    return figure(chart, "biplot", "Biplot", caption)

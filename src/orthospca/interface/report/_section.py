@@ -82,12 +82,6 @@ class Section:
         home = X[:, used].argmax(axis=0) if len(X) else used
         return [int(j) for j in used[np.lexsort((-strength[used], home))]]
 
-    @cached_property
-    def largest_cosine(self) -> float:
-        """The largest ``|cos|`` of the angle between two components."""
-        X = self.result.components
-        return float(np.abs(X @ X.T - np.diag(np.square(X).sum(axis=1))).max(initial=0.0))
-
 
 def signed(loading: float, digits: int = 3) -> str:
     """A loading with its sign."""
@@ -96,4 +90,4 @@ def signed(loading: float, digits: int = 3) -> str:
 
 def percent(share: float) -> str:
     """A share for people."""
-    return f"{share:.1%}".replace("-", "−")
+    return f"{100 * share:.1f}\N{NO-BREAK SPACE}%".replace("-", "−")

@@ -16,8 +16,6 @@ from orthospca.interface.report._html import Html, element, escape
 
 #: Size of the letters in a drawing, and what one takes of the width on average, as a share of it.
 LETTER, LETTER_WIDTH = 12.0, 0.56
-#: How many colours tell series apart (classes ``c0``, ``c1``, … of ``chart.css``).
-TONES = 8
 
 
 @dataclass(frozen=True)
@@ -146,9 +144,10 @@ def ticks(low: float, high: float, most: int = 6, whole: bool = False) -> list[f
         return [low] if math.isfinite(low) else []
     raw = (high - low) / max(most - 1, 1)
     power = 10.0 ** math.floor(math.log10(raw))
-    step = next(f * power for f in (1.0, 2.0, 2.5, 5.0, 10.0) if f * power >= raw * (1 - 1e-9))
+    factors = (1.0, 2.0, 5.0, 10.0) if whole else (1.0, 2.0, 2.5, 5.0, 10.0)
+    step = next(f * power for f in factors if f * power >= raw * (1 - 1e-9))
     if whole:
-        step = max(1.0, math.ceil(step))
+        step = max(1.0, step)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [i * step for i in range(first, last + 1)]
 

@@ -188,6 +188,7 @@
     if (!scores || choices.length !== 2) continue;
     for (const choice of choices) choice.addEventListener("change", () => redraw(plot, scores, choices[0].selectedIndex, choices[1].selectedIndex));
     plot.scores = scores;
+    redraw(plot, scores, 0, 1);
   }
 
   // Tables: sorted by a heading, reduced to what is searched for.
