@@ -261,9 +261,11 @@ class Result:
             none.
         title : str, optional
         **about
-            Further fields of :class:`orthospca.report.Section`: where the data come from and so on.
+            Further fields of :class:`orthospca.report.Section`: where the data come from, the
+            settings, scores.
         """
         reports = showing.reports()
+        about.setdefault("matrix_kind", "as given")
         section = reports.Section(title or "Components", self, Q, **about)
         reports.write_report(path, [section])
 
