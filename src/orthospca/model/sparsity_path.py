@@ -137,15 +137,15 @@ class SparsityPath:
         Examples
         --------
         >>> from orthospca import datasets, sparsity_path
-        >>> pitprops = datasets.load_pitprops()
+        >>> data = datasets.load_breast_cancer()
         >>> path = sparsity_path(
-        ...     pitprops.covariance(), range(1, 6), feature_names=pitprops.feature_names
+        ...     data.correlation(), [8, 9, 10], feature_names=data.feature_names
         ... )
-        >>> for change in path.changes()[2:]:
-        ...     print(change.sparsity, "enters:", *change.entered, "leaves:", *change.left)
-        3 enters: bowdist leaves:
-        4 enters: ringbut whorls leaves: bowdist
-        5 enters: bowdist leaves:
+        >>> for change in path.changes()[1:]:
+        ...     print(f"{change.sparsity}: {change.entered} enter, {change.left} leave")
+        9: ('mean concavity',) enter, () leave
+        10: ('area error', 'radius error', 'perimeter error') enter,
+        ('worst concave points', 'mean concavity') leave
         """
         found = []
         before: Array | None = None
