@@ -75,3 +75,11 @@ def test_a_large_matrix_without_variance():
     """Tests that a matrix on which the iteration breaks down has its eigenvalues all the same."""
     np.testing.assert_array_equal(leading_eigenvalues(np.zeros((600, 600)), 2), [0.0, 0.0])
     np.testing.assert_allclose(leading_eigenvalues(np.eye(600), 2), [1.0, 1.0])
+
+
+def test_repeated_eigenvalues_count_as_often_as_they_occur():
+    """Tests a large matrix of equal blocks, whose eigenvalues all occur four times."""
+    block = np.cov(np.random.default_rng(0).standard_normal((20, 150)).T)
+    first, second = np.linalg.eigvalsh(block)[:-3:-1]
+    found = leading_eigenvalues(np.kron(np.eye(4), block), 6)
+    np.testing.assert_allclose(found, [first] * 4 + [second] * 2)
