@@ -19,8 +19,11 @@ from orthospca.interface.options import (
     INPUT,
     OUTPUT,
     SOLVER,
+    Color,
     Correlation,
     Data,
+    Decimal,
+    Encoding,
     Eps,
     Gap,
     Header,
@@ -28,10 +31,12 @@ from orthospca.interface.options import (
     Json,
     Key,
     Label,
+    Missing,
     NodeLimit,
     Precomputed,
     Threshold,
     TimeLimit,
+    Transpose,
 )
 
 SOLVED, REJECTED, BAD_INPUT, OPEN_GAP = 0, 1, 2, 3
@@ -79,15 +84,22 @@ def fit(
         int, typer.Option("-k", "--components", help="How many components.")
     ] = 2,
     sparsity: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "-p", "--sparsity", help="Nonzeros in a component; one number, or K with commas."
+            "-p",
+            "--sparsity",
+            help="Nonzeros in a component; one number, or K with commas; default 5, or all "
+            "variables if there are fewer.",
         ),
-    ] = "5",
+    ] = None,
     correlation: Correlation = False,
-    precomputed: Precomputed = False,
+    precomputed: Precomputed = None,
     label: Label = None,
+    missing: Missing = None,
+    transpose: Transpose = False,
     header: Header = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     key: Key = None,
     method: Annotated[
         Method,
@@ -125,24 +137,30 @@ def fit(
             "-o",
             "--output",
             metavar="FOLDER",
-            help="For loadings.csv, result.json and report.html; default orthospca-out/NAME.",
+            help="For loadings.csv, scores.csv, result.json and report.html; default "
+            "orthospca-out/NAME.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    color: Color = None,
     as_json: Json = False,
 ) -> None:
     """Find sparse components of a table of observations, or of a matrix.
 
-    Rows of DATA are observations, columns are variables; a header, row labels and columns of text
-    are recognised. With `--precomputed`, DATA is a symmetric matrix.
+    Rows of DATA are observations, columns are variables; a header, row labels, columns of text,
+    separators and decimal commas are recognised. With `--precomputed`, DATA is a symmetric matrix.
 
     For example:
 
     `orthospca fit measurements.csv -k 3 -p 5 --correlation`
 
+    `orthospca fit iris.csv -k 2 -p 3 --color species`
+
     `orthospca fit covariance.npy -k 2 -p 10 --precomputed --time-limit 60 -o results`
 
     `orthospca fit genes.parquet -k 1 -p 20 --label patient --json > result.json`
+
+    `orthospca fit survey.xlsx --correlation --missing drop-rows`
 
     `orthospca fit genes.csv -k 5 -p 10 --resume genes.zip`, again after it was stopped
 
@@ -151,11 +169,22 @@ def fit(
     with _one_sentence_errors():
         from orthospca.interface.commands import Source, run_fit, solver_settings
 
-        source = Source(data, correlation, precomputed, tuple(label or ()), header, key)
+        source = Source(
+            data,
+            correlation,
+            precomputed,
+            tuple(label or ()),
+            header,
+            key,
+            missing,
+            decimal,
+            encoding,
+            transpose,
+        )
         settings = solver_settings(
             n_components, method.value, gap, eps, threshold, time_limit, node_limit, n_jobs
         )
-        solved = run_fit(source, sparsity, settings, output, as_json, proof, resume)
+        solved = run_fit(source, sparsity, settings, output, as_json, proof, resume, color)
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
@@ -170,9 +199,13 @@ def path(
         int, typer.Option("-k", "--components", help="How many components for each sparsity.")
     ] = 1,
     correlation: Correlation = False,
-    precomputed: Precomputed = False,
+    precomputed: Precomputed = None,
     label: Label = None,
+    missing: Missing = None,
+    transpose: Transpose = False,
     header: Header = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     key: Key = None,
     gap: Gap = 1e-4,
     eps: Eps = 0.0,
@@ -203,7 +236,18 @@ def path(
     with _one_sentence_errors():
         from orthospca.interface.commands import Source, run_path, solver_settings
 
-        source = Source(data, correlation, precomputed, tuple(label or ()), header, key)
+        source = Source(
+            data,
+            correlation,
+            precomputed,
+            tuple(label or ()),
+            header,
+            key,
+            missing,
+            decimal,
+            encoding,
+            transpose,
+        )
         settings = solver_settings(
             n_components, "branch-and-bound", gap, eps, threshold, time_limit, node_limit, n_jobs
         )
@@ -227,9 +271,13 @@ def verify(
         ),
     ] = None,
     correlation: Correlation = False,
-    precomputed: Precomputed = False,
+    precomputed: Precomputed = None,
     label: Label = None,
+    missing: Missing = None,
+    transpose: Transpose = False,
     header: Header = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     key: Key = None,
     details: Annotated[
         bool, typer.Option("-v", "--verbose", help="A line for each component too.")
@@ -252,8 +300,27 @@ def verify(
 
         source = None
         if data is not None:
-            source = Source(data, correlation, precomputed, tuple(label or ()), header, key)
-        elif correlation or precomputed or label or header is not None or key is not None:
+            source = Source(
+                data,
+                correlation,
+                precomputed,
+                tuple(label or ()),
+                header,
+                key,
+                missing,
+                decimal,
+                encoding,
+                transpose,
+            )
+        elif (
+            correlation
+            or label
+            or transpose
+            or any(
+                given is not None
+                for given in (precomputed, header, key, missing, decimal, encoding)
+            )
+        ):
             raise InputError("options that say how to read the data need --data")
         verified = run_verify(file, source, details)
     raise typer.Exit(SOLVED if verified else REJECTED)

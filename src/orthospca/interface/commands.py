@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,63 +25,11 @@ from orthospca.interface.output import (
     writing,
 )
 from orthospca.interface.report import Section, write_report
-from orthospca.interface.tables import Table, read_table
+from orthospca.interface.scores import Scores, labels_of, scores_of, scores_of_table
+from orthospca.interface.source import Source as Source
 
 FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
-DEFAULT_FOLDER = Path("orthospca-out")
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file and how to read it."""
-
-    path: Path
-    correlation: bool = False
-    precomputed: bool = False
-    label: tuple[str, ...] = ()
-    header: bool | None = None
-    key: str | None = None
-
-    def read(self, settings: dict[str, Any]) -> tuple[Table, Array | DataCovariance]:
-        """The table, and what to solve: the matrix, or the data that define it."""
-        if self.correlation and self.precomputed:
-            raise InputError("--correlation and --precomputed exclude each other")
-        table = read_table(self.path, header=self.header, label=self.label, key=self.key)
-        if self.precomputed:
-            return table, table.square()
-        if not _needs_matrix(settings):
-            return table, table.data_covariance(self.correlation)
-        return table, table.correlation() if self.correlation else table.covariance()
-
-    @property
-    def matrix_kind(self) -> str:
-        """What the matrix is."""
-        if self.precomputed:
-            return "as given"
-        return "correlation" if self.correlation else "covariance"
-
-    def describe(self, table: Table) -> str:
-        """The file in a few words."""
-        rows = f"{table.values.shape[0]} observations"
-        left_out = f"; left out as labels: {', '.join(table.labels)}" if table.labels else ""
-        kind = "matrix" if self.precomputed else rows
-        return f"{self.path}: {kind}, {len(table.columns)} variables{left_out}"
-
-    def checksum(self) -> tuple[str, str]:
-        """The name of the file and the SHA-256 of its content."""
-        digest = hashlib.sha256()
-        with open(self.path, "rb") as file:
-            while piece := file.read(2**20):
-                digest.update(piece)
-        return self.path.name, digest.hexdigest()
-
-    def folder(self, output: Path | None, as_json: bool) -> Path | None:
-        """Where to write; None to write nothing."""
-        if output is None:
-            if as_json:
-                return None
-            output = DEFAULT_FOLDER / self.path.name.split(".")[0]
-        return output
+DEFAULT_SPARSITY = 5
 
 
 def solver_settings(
@@ -110,20 +57,26 @@ def solver_settings(
 
 def run_fit(
     source: Source,
-    sparsity: str,
+    sparsity: str | None,
     settings: dict[str, Any],
     output: Path | None,
     as_json: bool,
     proof: bool = False,
     resume: Path | None = None,
+    color: str | None = None,
 ) -> bool:
     """Solve; whether everything is certified within the tolerance."""
-    limits = _sparsity(sparsity)
+    limits = _sparsity(sparsity) if sparsity is not None else None
     folder = source.folder(output, as_json)
     if proof and folder is None:
         raise InputError("--proof writes certificate.zip: with --json, say where with -o")
+    if color is not None and source.precomputed:
+        raise InputError("--color needs observations, and --precomputed says there are none")
     table, Q = source.read(settings)
-    say(source.describe(table))
+    labels = None if source.precomputed else labels_of(table, color)
+    if limits is None:
+        limits = min(DEFAULT_SPARSITY, Q.shape[0])
+    source.announce(table, say)
     asked = {"sparsity": limits, "proof": proof, "resume": resume, **settings}
     with unless_refused(folder), writing(resume or Path()):
         result = _solve(Q, table.columns, asked)
@@ -134,13 +87,14 @@ def run_fit(
         show(_display.component_table(result), _display.closing_sentence(result), *note)
     if folder is not None:
         section = Section(
-            source.path.name,
+            source.name,
             result,
             Q,
-            source.describe(table),
+            source.describe_fully(table),
             source.matrix_kind,
             {**settings, "sparsity": limits},
             CERTIFICATE if result.certificate is not None else "",
+            None if labels is None else scores_of_table(table, result, source.correlation, labels),
         )
         write_result(section, source.checksum(), folder)
     return result.status in FINISHED
@@ -155,7 +109,7 @@ def run_path(
     table, Q = source.read(settings)
     limits = parse_sparsities(sparsities, Q.shape[0])
     folder = source.folder(output, as_json)
-    say(source.describe(table))
+    source.announce(table, say)
     progress = _display.ProgressDisplay(Console(stderr=True), settings["n_components"])
     with unless_refused(folder), progress:
         found = sparsity_path(Q, limits, callback=progress.at_sparsity, **settings)
@@ -189,7 +143,13 @@ def run_demo(output: Path) -> bool:
         settings = {"sparsity": sparsity, "n_components": n_components, "gap": 1e-4}
         result = _solve(Q, dataset.feature_names, {**settings, "proof": True})
         file = f"{title.lower().replace(' ', '-')}.zip"
-        section = Section(title, result, Q, dataset.description, "correlation", settings, file)
+        scores = None
+        if dataset.data is not None:
+            values = scores_of(dataset.data, result, correlation=True)
+            scores = Scores(values, by="class", groups=dataset.target)
+        section = Section(
+            title, result, Q, dataset.description, "correlation", settings, file, scores
+        )
         show(
             _display.component_table(result),
             _display.closing_sentence(result),
@@ -207,12 +167,6 @@ def run_demo(output: Path) -> bool:
         print(f"certificate: {written}, checked by a process of its own: {verdicts[-1]}")
     solved = all(section.result.status in FINISHED for section in sections)
     return solved and all(verdict == "VERIFIED" for verdict in verdicts)
-
-
-def _needs_matrix(settings: dict[str, Any]) -> bool:
-    """Whether the matrix has to be formed, however many variables there are."""
-    methods = ("branch-and-bound", "eigenvalue")
-    return settings["method"] not in methods
 
 
 def _solve(Q: Array | DataCovariance, names: tuple[str, ...], settings: dict[str, Any]) -> Result:

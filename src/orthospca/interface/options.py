@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,8 @@ Data = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="CSV or TSV, Parquet (.parquet), NumPy (.npy, .npz) or Matrix Market (.mtx).",
+        help="CSV, TSV or other text, Parquet (.parquet), Excel (.xlsx), NumPy (.npy, .npz) or "
+        "Matrix Market (.mtx); - is standard input.",
     ),
 ]
 Correlation = Annotated[
@@ -26,10 +28,11 @@ Correlation = Annotated[
     ),
 ]
 Precomputed = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--precomputed",
-        help="DATA is the matrix itself, not observations.",
+        "--precomputed/--observations",
+        help="Whether DATA is the matrix itself; if not given, observations, and a table that "
+        "looks like a matrix is asked about.",
         rich_help_panel=INPUT,
     ),
 ]
@@ -40,6 +43,15 @@ Label = Annotated[
         metavar="COLUMN",
         help="Leave a column out, by name or by number from 1; may be repeated.",
         rich_help_panel=INPUT,
+    ),
+]
+Color = Annotated[
+    str | None,
+    typer.Option(
+        "--color",
+        metavar="COLUMN",
+        help="Colour the scores in the report by this column; one with a few labels by default.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 Header = Annotated[
@@ -54,7 +66,48 @@ Key = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="The array of an NPZ file that holds several.",
+        help="The array of an NPZ file that holds several, or the sheet of a workbook.",
+        rich_help_panel=INPUT,
+    ),
+]
+
+
+class MissingValues(str, Enum):
+    """What may be done with missing values."""
+
+    DROP_ROWS = "drop-rows"
+    MEAN = "mean"
+    PAIRWISE = "pairwise"
+
+
+class DecimalMark(str, Enum):
+    """How decimals are written."""
+
+    POINT = "point"
+    COMMA = "comma"
+
+
+Missing = Annotated[
+    MissingValues | None,
+    typer.Option(
+        help="Missing values: leave out their rows, put the mean of the column, or compute each "
+        "covariance from the rows that have both (the matrix may then be indefinite).",
+        rich_help_panel=INPUT,
+    ),
+]
+Decimal = Annotated[
+    DecimalMark | None,
+    typer.Option(help="How decimals are written; found out.", rich_help_panel=INPUT),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Encoding of a text file; found out.", rich_help_panel=INPUT),
+]
+Transpose = Annotated[
+    bool,
+    typer.Option(
+        "--transpose",
+        help="Rows of DATA are variables, columns are observations.",
         rich_help_panel=INPUT,
     ),
 ]

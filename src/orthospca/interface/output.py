@@ -50,7 +50,7 @@ def make_folder(folder: Path) -> Path:
 
 
 def write_result(section: Section, source: tuple[str, str], folder: Path) -> None:
-    """Write ``result.json``, ``loadings.csv`` (a line for each variable) and ``report.html``.
+    """Write ``result.json``, ``loadings.csv``, ``scores.csv`` if there are any, ``report.html``.
 
     If there is a certificate it is written too.  The report comes last: if drawing is interrupted,
     the numbers are there, and their proof.
@@ -66,6 +66,9 @@ def write_result(section: Section, source: tuple[str, str], folder: Path) -> Non
             writer.writerow(["variable", *(f"component{k}" for k in numbers)])
             for name, loadings in zip(names, result.components.T.tolist(), strict=True):
                 writer.writerow([name, *loadings])
+        if section.scores is not None:
+            section.scores.save(folder / "scores.csv")
+            written = f"scores.csv, {written}"
         if section.certificate:
             result.certificate.save(folder / section.certificate)
             written += f", {section.certificate}"
@@ -77,7 +80,7 @@ def write_result(section: Section, source: tuple[str, str], folder: Path) -> Non
 
 def write_path(found: SparsityPath, folder: Path) -> None:
     """Write ``path.csv`` (a line for each component), ``path.json``, and a picture if possible."""
-    from orthospca.interface.report._pictures import has_matplotlib
+    from orthospca.interface.plotting import has_matplotlib
 
     columns = ("sparsity", "component", "variance", "upper_bound", "gap", "status")
     with writing(folder):
