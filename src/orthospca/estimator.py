@@ -24,6 +24,7 @@ from orthospca.data.moments import matrix_of, sum_of_squares, validate_weights
 from orthospca.facade import solve_as_set
 from orthospca.model.result import Result, Status, format_gap
 from orthospca.model.settings import Settings
+from orthospca.model.telling import Teller
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.model.validation import (
     column_name,
@@ -77,6 +78,9 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     proof : bool, default=False
         Whether to keep a certificate that :func:`orthospca.verify` accepts without trusting the
         solver, as in :func:`orthospca.solve`.
+    verbose : int, default=0
+        1 prints a line for each component when it is done; 2 also says every few seconds where the
+        search stands.
 
     Attributes
     ----------
@@ -165,6 +169,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         n_jobs: int | None = None,
         random_state: Any = None,
         proof: bool = False,
+        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.sparsity = sparsity
@@ -178,6 +183,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.proof = proof
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrthogonalSparsePCA:
         """Find the components.
@@ -349,6 +355,19 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._fitted_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._fitted_html()
+        return bundle
+
+    def _fitted_html(self) -> str:
+        """What was found, below scikit-learn's diagram."""
+        return self.result_._repr_html_() if hasattr(self, "result_") else ""
+
     @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
@@ -403,7 +422,10 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             proof=self.proof,
         )
         sparsity = _at_most(self.sparsity, n)
-        result = solve_as_set(Q, sparsity, self.n_components, settings, self.threshold)
+        teller = Teller(type(self).__name__, self.n_components, self.verbose)
+        heard = teller if self.verbose else None
+        result = solve_as_set(Q, sparsity, self.n_components, settings, self.threshold, heard)
+        teller.close()
         names = getattr(self, "feature_names_in_", None)
         return replace(result, feature_names=None if names is None else tuple(names.tolist()))
 

@@ -59,6 +59,7 @@ class DataCovariance:
 
     def __init__(self, data: Any, *, correlation: bool = False, ddof: int = 1) -> None:
         self.feature_names = names_of(data)
+        self.correlation = bool(correlation)
         self.source = _source(data)
         self.n_samples, self.n_features = self.source.shape
         if self.n_features == 0 or self.n_samples <= ddof:

@@ -18,13 +18,16 @@ from orthospca._methods import Method
 from orthospca.interface.options import (
     INPUT,
     OUTPUT,
+    ROWS,
     SOLVER,
+    Bootstrap,
     Color,
     Correlation,
     Data,
     Decimal,
     Encoding,
     Eps,
+    Fraction,
     Gap,
     Header,
     Jobs,
@@ -34,6 +37,7 @@ from orthospca.interface.options import (
     Missing,
     NodeLimit,
     Precomputed,
+    Seed,
     Threshold,
     TimeLimit,
     Transpose,
@@ -198,6 +202,27 @@ def path(
     n_components: Annotated[
         int, typer.Option("-k", "--components", help="How many components for each sparsity.")
     ] = 1,
+    cv: Annotated[
+        int,
+        typer.Option(
+            "--cv",
+            metavar="FOLDS",
+            help="Measure variance in rows held out, in so many folds; 0 for none.",
+            rich_help_panel=ROWS,
+        ),
+    ] = 0,
+    resamples: Annotated[
+        int,
+        typer.Option(
+            "--stability",
+            metavar="RESAMPLES",
+            help="Count how often variables are selected in so many resamples; 0 for none.",
+            rich_help_panel=ROWS,
+        ),
+    ] = 0,
+    bootstrap: Bootstrap = False,
+    fraction: Fraction = None,
+    seed: Seed = 0,
     correlation: Correlation = False,
     precomputed: Precomputed = None,
     label: Label = None,
@@ -219,7 +244,7 @@ def path(
             "-o",
             "--output",
             metavar="FOLDER",
-            help="For path.csv, path.json and path.png; default orthospca-out/NAME.",
+            help="For path.html, path.csv, path.json and path.png; default orthospca-out/NAME.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -231,9 +256,12 @@ def path(
 
     `orthospca path measurements.csv -p 1:20 --correlation`
 
+    `orthospca path measurements.csv -p 1:20 --cv 5 --stability 50`
+
     `orthospca path covariance.csv -p 5:50:5 -k 3 --precomputed --time-limit 120`
     """
     with _one_sentence_errors():
+        from orthospca.interface.choosing import Resampling
         from orthospca.interface.commands import Source, run_path, solver_settings
 
         source = Source(
@@ -251,7 +279,73 @@ def path(
         settings = solver_settings(
             n_components, "branch-and-bound", gap, eps, threshold, time_limit, node_limit, n_jobs
         )
-        solved = run_path(source, sparsities, settings, output, as_json)
+        rows = Resampling(cv, resamples, bootstrap, fraction, seed)
+        solved = run_path(source, sparsities, settings, output, as_json, rows)
+    raise typer.Exit(SOLVED if solved else OPEN_GAP)
+
+
+@app.command()
+def stability(
+    data: Data,
+    n_components: Annotated[
+        int, typer.Option("-k", "--components", help="How many components.")
+    ] = 2,
+    sparsity: Annotated[
+        str,
+        typer.Option(
+            "-p", "--sparsity", help="Nonzeros in a component; one number, or K with commas."
+        ),
+    ] = "5",
+    resamples: Annotated[
+        int,
+        typer.Option("-n", "--resamples", help="How many resamples.", rich_help_panel=ROWS),
+    ] = 50,
+    bootstrap: Bootstrap = False,
+    fraction: Fraction = None,
+    seed: Seed = 0,
+    correlation: Correlation = False,
+    label: Label = None,
+    header: Header = None,
+    key: Key = None,
+    gap: Gap = 1e-4,
+    eps: Eps = 0.0,
+    time_limit: TimeLimit = None,
+    node_limit: NodeLimit = None,
+    n_jobs: Jobs = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="For stability.html, stability.csv, stability.json; default orthospca-out/NAME.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Count how often each variable is selected when rows are left out.
+
+    A certified component is the best one for the data given; that says nothing about the noise of
+    sampling. This does: components are sought again in many resamples of the rows.
+
+    For example:
+
+    `orthospca stability measurements.csv -p 5 -k 2 --correlation`
+
+    `orthospca stability genes.parquet -p 10 -k 1 -n 100 --bootstrap --n-jobs 4`
+    """
+    with _one_sentence_errors():
+        from orthospca.interface.choosing import Resampling, run_stability
+        from orthospca.interface.commands import Source, parse_sparsity, solver_settings
+
+        source = Source(data, correlation, False, tuple(label or ()), header, key)
+        settings = solver_settings(
+            n_components, "branch-and-bound", gap, eps, "0", time_limit, node_limit, n_jobs
+        )
+        rows = Resampling(0, resamples, bootstrap, fraction, seed)
+        limits = parse_sparsity(sparsity)
+        solved = run_stability(source, limits, settings, rows, output, as_json)
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -27,6 +27,9 @@ from orthospca.interface.output import (
 from orthospca.interface.report import Section, write_report
 from orthospca.interface.scores import Scores, labels_of, scores_of, scores_of_table
 from orthospca.interface.source import Source as Source
+
+if TYPE_CHECKING:
+    from orthospca.interface.choosing import Resampling
 
 FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
 DEFAULT_SPARSITY = 5
@@ -66,7 +69,7 @@ def run_fit(
     color: str | None = None,
 ) -> bool:
     """Solve; whether everything is certified within the tolerance."""
-    limits = _sparsity(sparsity) if sparsity is not None else None
+    limits = None if sparsity is None else parse_sparsity(sparsity)
     folder = source.folder(output, as_json)
     if proof and folder is None:
         raise InputError("--proof writes certificate.zip: with --json, say where with -o")
@@ -101,25 +104,43 @@ def run_fit(
 
 
 def run_path(
-    source: Source, sparsities: str, settings: dict[str, Any], output: Path | None, as_json: bool
+    source: Source,
+    sparsities: str,
+    settings: dict[str, Any],
+    output: Path | None,
+    as_json: bool,
+    rows: Resampling | None = None,
 ) -> bool:
     """Solve for several sparsities; whether everything is certified within the tolerance."""
+    from orthospca.interface.choosing import Checks, Resampling, check_rows, write_path_report
     from orthospca.path import parse_sparsities, sparsity_path
 
+    rows = rows or Resampling()
+    rows.refuse(source.precomputed)
+    if settings["time_limit"] is not None:
+        # Everything together: the path, and what other rows are asked.
+        settings = {**settings, "time_limit": settings["time_limit"] / (1 + rows.steps)}
     table, Q = source.read(settings)
     limits = parse_sparsities(sparsities, Q.shape[0])
     folder = source.folder(output, as_json)
     source.announce(table, say)
     progress = _display.ProgressDisplay(Console(stderr=True), settings["n_components"])
     with unless_refused(folder), progress:
-        found = sparsity_path(Q, limits, callback=progress.at_sparsity, **settings)
-    if as_json:
-        print(json.dumps(found.to_dict()))
-    else:
-        show(_display.path_table(found), _display.path_sentence(found))
+        found = sparsity_path(
+            Q, limits, callback=progress.at_sparsity, feature_names=table.columns, **settings
+        )
+    checks = Checks()
+    if found.status is not Status.INTERRUPTED:
+        checks = check_rows(table.values, source.correlation, limits, table.columns, settings, rows)
     if folder is not None:
         write_path(found, folder)
-    return found.status in FINISHED
+        about = source.describe_fully(table)
+        write_path_report(found, checks, about, source.checksum(), folder, source.name)
+    if as_json:
+        print(json.dumps({**found.to_dict(), **checks.to_dict()}))
+    else:
+        show(_display.path_table(found), _display.path_sentence(found), *checks.shown())
+    return found.status in FINISHED and checks.finished
 
 
 def run_demo(output: Path) -> bool:
@@ -186,7 +207,8 @@ def _threshold(text: str) -> float | str:
         raise InputError(f"threshold must be 'auto' or a number, got {text!r}") from None
 
 
-def _sparsity(text: str) -> int | list[int]:
+def parse_sparsity(text: str) -> int | list[int]:
+    """Read a sparsity as people write it: one number, or one for each component."""
     try:
         limits = [int(part) for part in text.split(",")]
     except ValueError:

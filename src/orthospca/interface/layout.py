@@ -92,9 +92,7 @@ class Layout:
             for line in others:
                 yield " " * (total + APART) + line, ""
 
-    def _below(
-        self, short: bool, apart: int, width: int, rule: str
-    ) -> Iterator[tuple[str, str]]:
+    def _below(self, short: bool, apart: int, width: int, rule: str) -> Iterator[tuple[str, str]]:
         head, *rows = self._numbers(short, apart)
         yield head.rstrip(), "bold"
         yield rule * self._total(short, apart), "dim"

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 INPUT, SOLVER, OUTPUT = "Input", "Tolerances and limits", "Output"
+ROWS = "Other rows"
 
 
 Data = Annotated[
@@ -142,4 +143,22 @@ Json = Annotated[
         help="Print the result as JSON, nothing else; write files only with -o.",
         rich_help_panel=OUTPUT,
     ),
+]
+Bootstrap = Annotated[
+    bool,
+    typer.Option(
+        "--bootstrap",
+        help="Draw rows with replacement instead of half of them without.",
+        rich_help_panel=ROWS,
+    ),
+]
+Fraction = Annotated[
+    float | None,
+    typer.Option(
+        help="Rows in a resample, as a share of all; default 0.5, with --bootstrap 1.",
+        rich_help_panel=ROWS,
+    ),
+]
+Seed = Annotated[
+    int, typer.Option(help="Seed of folds and resamples.", rich_help_panel=ROWS, min=0)
 ]

@@ -282,8 +282,8 @@ def _label(ax: Axes, title: str, x: str, y: str) -> None:
     ax.set_axisbelow(True)
 
 
-def _nothing_to_show(ax: Axes, title: str) -> Axes:
-    ax.set_title(f"{title}: there are no components")
+def _nothing_to_show(ax: Axes, title: str, why: str = "there are no components") -> Axes:
+    ax.set_title(f"{title}: {why}")
     ax.set_axis_off()
     return ax
 

@@ -150,6 +150,20 @@ def names_of(Q: Any) -> tuple[str, ...] | None:
     return None if names is None or callable(names) else tuple(str(name) for name in names)
 
 
+def validate_names(given: Any, n: int, own: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return one name for each feature: those given, else the matrix's own."""
+    if given is None:
+        return own
+    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+        raise InputError(f"feature_names must be a sequence of names, got {given!r}")
+    names = tuple(str(name) for name in given)
+    if len(names) != n:
+        raise InputError(
+            f"feature_names must have one name for each of the {n} features, got {len(names)}"
+        )
+    return names
+
+
 def validate_sparsity(sparsity: Any, n_components: int, n: int) -> tuple[int, ...]:
     """Return one sparsity limit for each component."""
     if isinstance(sparsity, Sequence | np.ndarray) and not isinstance(sparsity, str | bytes):
