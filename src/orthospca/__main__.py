@@ -15,7 +15,7 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        print("orthospca: interrupted; nothing is written", file=sys.stderr)
+        print("orthospca: interrupted before the end", file=sys.stderr)
         sys.exit(INTERRUPTED)
 
 

@@ -143,9 +143,12 @@ class ProgressDisplay:
         trace: TracebackType | None,
     ) -> None:
         if self._live is not None:
-            if self._last is not None:
+            if self._last is not None and self._is_met(self._last[1]):
+                # What was stopped is not done: the table that follows knows how far it came.
                 self._stay(*self._last)
-                self._last = None
+            if self._headed:
+                self._console.print()
+            self._last = None
             self._live.stop()
         elif self._last is not None:
             self._print(*self._last)
@@ -215,7 +218,9 @@ class ProgressDisplay:
         frames = "|/-\\" if self._console.options.ascii_only else FRAMES
         sign = frames[int(now * PER_SECOND) % len(frames)]
         if self._last is None:
-            return Text(f"{sign} beginning  {now - self._started:.1f} s")
+            if self._headed:
+                return Text("")
+            return Text(f"{sign} looking for good components  {now - self._started:.1f} s")
         prefix, progress = self._last
         rows = [] if self._headed else [self._row(prefix, "", HEADINGS, "dim")]
         rows.append(self._row(prefix, self._name(progress), self._numbers(progress), sign=sign))

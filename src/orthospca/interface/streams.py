@@ -61,7 +61,7 @@ class Outlet:
         return self.error is not None and self.error.errno in CLOSED
 
     def _give_up(self, error: OSError) -> None:
-        """From now on into nothing: also what is in a buffer, and what Python flushes at its end."""
+        """Write into nothing from now on, also what is left in a buffer until Python ends."""
         self.error = self.error or error
         with suppress(OSError, ValueError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
