@@ -39,11 +39,9 @@ def write_matrix(path: Path, matrix: np.ndarray) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def empty_folder(request, tmp_path, monkeypatch):
-    """Commands write to the folder they are called in; few of the tests look at pictures."""
+def empty_folder(tmp_path, monkeypatch):
+    """Commands write to the folder they are called in."""
     monkeypatch.chdir(tmp_path)
-    if request.function not in (test_fit_writes_what_it_shows, test_demo):
-        request.getfixturevalue("sketches")
 
 
 @pytest.fixture

@@ -27,11 +27,9 @@ def run(*arguments: object):
 
 
 @pytest.fixture(autouse=True)
-def empty_folder(request, tmp_path, monkeypatch):
-    """Commands write to the folder they are called in; one of the tests looks at pictures."""
+def empty_folder(tmp_path, monkeypatch):
+    """Commands write to the folder they are called in."""
     monkeypatch.chdir(tmp_path)
-    if request.function is not test_dense:
-        request.getfixturevalue("sketches")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ SCALE, PARTS = 8, 5
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of one colour."""
+    """Rows of one colour: ``tone`` is its number, those of a scale after the others; -1 is grey."""
 
     name: str
     rows: list[int]
@@ -40,7 +40,7 @@ def grouped(labels: tuple[str, ...] | None, kept: list[int]) -> list[Group]:
             Group(
                 f"{_written(edges[g])} to {_written(edges[g + 1])}",
                 [i for i, own in zip(kept, part, strict=True) if own == g],
-                g,
+                TONES + g,
             )
             for g in range(len(edges) - 1)
         ]

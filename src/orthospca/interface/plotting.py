@@ -167,7 +167,7 @@ def plot_orthogonality(result: Result, *, ax: Axes | None = None) -> Axes:
     shown = np.ma.masked_array(np.maximum(angles, SMALLEST_COSINE), mask=~below)
     image = ax.imshow(shown, cmap="Reds", norm=LogNorm(SMALLEST_COSINE, 1.0), aspect="auto")
     for i, j in zip(*np.nonzero(below), strict=True):
-        _write(ax, image, j, i, shown[i, j], write_cosine(angles[i, j]))
+        _write(ax, image, j, i, shown[i, j], write_cosine(angles[i, j], digits=0))
     ticks = [str(k + 1) for k in range(len(X))]
     ax.set_xticks(range(len(X)), ticks)
     ax.set_yticks(range(len(X)), ticks)

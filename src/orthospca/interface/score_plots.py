@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: As in the report, so that a picture in a paper and the report agree.
-COLOURS = ("#2368b0", "#d4690f", "#1d8a63", "#8453bd", "#c0334b", "#0d8ea3", "#93780b", "#c2479a")
+COLOURS = (
+    *("#2368b0", "#d4690f", "#1d8a63", "#8453bd", "#c0334b", "#0d8ea3", "#93780b", "#c2479a"),
+    *("#5b3a9e", "#2f6fb5", "#17918a", "#57a83f", "#c79a00"),
+)
 GREY, PALE = "#8a939e", "#dfe3e8"
 #: Names along an axis are so many points apart at least.
 APART = 11.0

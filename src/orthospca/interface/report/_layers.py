@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from orthospca.interface.grouping import TONES
 from orthospca.interface.report._svg import LETTER, Drawing, short, width_of
 
 Numbers = Sequence[float]
@@ -54,8 +55,10 @@ class Layer(Protocol):
 
 
 def tone_of(tone: int) -> str:
-    """The class of a colour."""
-    return f"c{tone}" if tone >= 0 else "cx"
+    """The class of a colour; those of a scale come after those that tell things apart."""
+    if tone < 0:
+        return "cx"
+    return f"c{tone}" if tone < TONES else f"q{tone - TONES}"
 
 
 @dataclass(frozen=True)

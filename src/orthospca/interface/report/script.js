@@ -93,8 +93,8 @@
         if (column < 0 || column >= this.data.columns.length) return -1;
         return this.places.get(row * this.data.columns.length + column) ?? -1;
       }
-      const along = this.data.near === "x" ? 0.05 : 1;
-      let best = -1, least = this.data.near === "x" ? 900 : 500;
+      const along = this.data.near === "x" ? 0.001 : 1;
+      let best = -1, least = this.data.near === "x" ? 2500 : 500;
       this.marks.forEach(([x, y], i) => {
         const distance = (x - point.x) ** 2 + along * (y - point.y) ** 2;
         if (distance < least) { least = distance; best = i; }
@@ -104,6 +104,7 @@
     show(index, event) {
       if (index < 0) return this.hide();
       this.at = index;
+      this.byKey = !event;
       const [x, y, text] = this.marks[index];
       this.cursor ??= this.svg.appendChild(draw(this.data.near === "cell" ? "rect" : "circle", { class: "cursor" }));
       const place = this.data.near === "cell"
@@ -135,7 +136,11 @@
     }
   }
   const plots = new Map(all("figure[data-name]").map((figure) => [figure, new Plot(figure)]));
-  addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+  // A tip of the pointer ends when the page moves under it; one of the keys moves with its mark.
+  document.addEventListener("scroll", () => {
+    const plot = plots.get(document.activeElement?.closest?.("figure"));
+    plot?.byKey && plot.cursor ? plot.show(plot.at) : (tip.hidden = true);
+  }, { passive: true, capture: true });
 
   // Scores: any two components against each other.
   const round = (low, high, most) => {
