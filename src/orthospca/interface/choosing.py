@@ -67,14 +67,18 @@ class Resampling:
         """How many things are to be done besides the path."""
         return bool(self.folds) + bool(self.resamples)
 
-    def refuse(self, precomputed: bool | None) -> None:
-        """Refuse what a matrix without its rows cannot answer."""
+    def refuse(self, is_matrix: bool, has_missing: bool) -> None:
+        """Refuse what a matrix without its rows, or rows with holes, cannot answer."""
         if self.folds < 0 or self.folds == 1:
             raise InputError(f"cv must be 0 or at least 2 folds, got {self.folds}")
         if self.resamples < 0 or self.resamples == 1:
             raise InputError(f"stability must be 0 or at least 2 resamples, got {self.resamples}")
-        if precomputed and self.steps:
-            raise InputError("held-out rows and stability need observations, not --precomputed")
+        if is_matrix and self.steps:
+            raise InputError("--cv and --stability need observations, and DATA is a matrix")
+        if has_missing and self.steps:
+            raise InputError(
+                "rows held out and resampled must be complete: say --missing drop-rows or mean"
+            )
 
 
 @dataclass(frozen=True)
@@ -174,7 +178,7 @@ def write_path_report(
 
 def run_stability(
     source: Source,
-    sparsity: int | list[int],
+    sparsity: int | list[int] | None,
     settings: dict[str, Any],
     asked: Resampling,
     output: Path | None,
@@ -182,9 +186,13 @@ def run_stability(
     show_report: bool = False,
 ) -> bool:
     """Resample; whether every fit is certified within the tolerance."""
-    asked.refuse(source.precomputed)
+    from orthospca.interface.commands import DEFAULT_SPARSITY
+
     folder = source.folder(output, as_json)
-    table, _ = source.read(settings)
+    table, Q = source.read(settings)
+    asked.refuse(source.is_matrix, table.has_missing)
+    if sparsity is None:
+        sparsity = min(DEFAULT_SPARSITY, Q.shape[0])
     source.announce(table, say)
     with unless_refused(folder), _counting("resamples", asked.resamples) as counter:
         found = stability(

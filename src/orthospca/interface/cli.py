@@ -322,11 +322,11 @@ def stability(
         int, typer.Option("-k", "--components", help="How many components.")
     ] = 2,
     sparsity: Annotated[
-        str,
+        str | None,
         typer.Option(
             "-p", "--sparsity", help="Nonzeros in a component; one number, or K with commas."
         ),
-    ] = "5",
+    ] = None,
     resamples: Annotated[
         int,
         typer.Option("-n", "--resamples", help="How many resamples.", rich_help_panel=ROWS),
@@ -336,7 +336,11 @@ def stability(
     seed: Seed = 0,
     correlation: Correlation = False,
     label: Label = None,
+    missing: Missing = None,
+    transpose: Transpose = False,
     header: Header = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     key: Key = None,
     gap: Gap = 1e-4,
     eps: Eps = 0.0,
@@ -373,12 +377,23 @@ def stability(
         from orthospca.interface.choosing import Resampling, run_stability
         from orthospca.interface.commands import Source, parse_sparsity, solver_settings
 
-        source = Source(data, correlation, False, tuple(label or ()), header, key)
+        source = Source(
+            data,
+            correlation,
+            False,
+            tuple(label or ()),
+            header,
+            key,
+            missing,
+            decimal,
+            encoding,
+            transpose,
+        )
         settings = solver_settings(
             n_components, "branch-and-bound", gap, eps, "0", time_limit, node_limit, n_jobs
         )
         rows = Resampling(0, resamples, bootstrap, fraction, seed)
-        limits = parse_sparsity(sparsity)
+        limits = None if sparsity is None else parse_sparsity(sparsity)
         solved = run_stability(source, limits, settings, rows, output, as_json, show_report)
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 

@@ -144,7 +144,6 @@ def run_path(
     from orthospca.path import parse_sparsities, sparsity_path
 
     rows = rows or Resampling()
-    rows.refuse(source.precomputed)
     folder = source.folder(output, as_json)
     _refuse_to_open_nothing(show_report, folder)
     asked = {"sparsities": sparsities, **settings, **asdict(rows)}
@@ -152,6 +151,7 @@ def run_path(
         # Everything together: the path, and what other rows are asked.
         settings = {**settings, "time_limit": settings["time_limit"] / (1 + rows.steps)}
     table, Q = source.read(settings)
+    rows.refuse(source.is_matrix, table.has_missing)
     limits = parse_sparsities(sparsities, Q.shape[0])
     source.announce(table, say)
     with unless_refused(folder):

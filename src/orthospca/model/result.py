@@ -26,7 +26,7 @@ from orthospca.model.component import (
 __all__ = ["Component", "Progress", "Result", "Status", "format_gap", "relative_gap"]
 
 #: The pictures of a result: ``plot_loadings`` and so on of :mod:`orthospca.plotting`.
-PICTURES = ("loadings", "scree", "orthogonality", "convergence")
+PICTURES = ("loadings", "scree", "orthogonality", "convergence", "scores", "biplot")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,10 +234,11 @@ class Result:
 
         Parameters
         ----------
-        kind : {"loadings", "scree", "orthogonality", "convergence"}
+        kind : {"loadings", "scree", "orthogonality", "convergence", "scores", "biplot"}
             Which function of :mod:`orthospca.plotting` draws: ``plot_loadings`` and so on.
         *given, **options
-            Its other arguments.  ``"scree"`` needs the matrix: ``result.plot("scree", Q)``.
+            Its other arguments.  ``"scree"`` needs the matrix, ``result.plot("scree", Q)``, and
+            ``"scores"`` and ``"biplot"`` need the data.
 
         Returns
         -------
@@ -260,9 +261,11 @@ class Result:
             none.
         title : str, optional
         **about
-            Further fields of :class:`orthospca.report.Section`: where the data come from and so on.
+            Further fields of :class:`orthospca.report.Section`: where the data come from, the
+            settings, scores.
         """
         reports = showing.reports()
+        about.setdefault("matrix_kind", "as given")
         section = reports.Section(title or "Components", self, Q, **about)
         reports.write_report(path, [section])
 

@@ -69,9 +69,12 @@ def _overview(section: Section) -> Panel:
     tiles: list[tuple[str, object]] = [("components", result.n_components)]
     if result.n_components:
         if result.method != "deflation" and math.isfinite(total) and total > 0.0:
-            dense = percent(float(section.eigenvalues[: result.n_components].sum()) / total)
+            beside = ""
+            if len(section.eigenvalues):
+                dense = float(section.eigenvalues[: result.n_components].sum())
+                beside = f" (ordinary PCA: {percent(dense / total)})"
             share = percent(float(result.variances.sum()) / total)
-            tiles.append((f"of the total variance (ordinary PCA: {dense})", share))
+            tiles.append((f"of the total variance{beside}", share))
         tiles += [
             (f"of {result.n_features} variables in use", len(section.order)),
             ("largest gap", format_gap(float(result.gaps.max()))),
@@ -144,8 +147,10 @@ def _problem(section: Section) -> list[tuple[str, object]]:
         ("components asked for", len(result.sparsity)),
         ("nonzero loadings, at most", sparsity),
         ("method", METHODS.get(result.method, result.method)),
-        ("tolerance", f"upper − lower ≤ max({eps:g}, {gap:g}·|lower|)"),
     ]
+    if "gap" in settings:
+        # A result does not know what was asked of it.
+        pairs.append(("tolerance", f"upper − lower ≤ max({eps:g}, {gap:g}·|lower|)"))
     if settings.get("time_limit") is not None:
         pairs.append(("time limit", f"{settings['time_limit']:g} s"))
     if settings.get("node_limit") is not None:
@@ -247,7 +252,8 @@ def _loadings(section: Section, number: int) -> Panel:
 
 def _variance(section: Section) -> Panel:
     result, total = section.result, section.result.total_variance
-    lead = "What the components explain, beside ordinary PCA."
+    compared = len(section.eigenvalues) > 0
+    lead = "What the components explain" + (", beside ordinary PCA." if compared else ".")
     if result.method == "deflation":
         text = (
             "Components found by deflation are not orthogonal: their variances overlap, and their "
@@ -260,26 +266,27 @@ def _variance(section: Section) -> Panel:
         charts = _figures_of(_figures.scree(section))
         return Panel("variance", "Explained variance", (charts, paragraph(text)), lead)
     shares = result.variances / total
-    dense = section.eigenvalues[: len(shares)] / total
-    rows = [
-        [k, *map(percent, row)]
-        for k, row in enumerate(
-            zip(shares, shares.cumsum(), dense, dense.cumsum(), strict=True), start=1
-        )
-    ]
-    headings = ["#", "share of the total", "so far", "ordinary PCA", "so far"]
+    columns = [shares, shares.cumsum()]
+    headings = ["#", "share of the total", "so far"]
     meaning = (
         "The components are orthogonal, so their variances add up to what their span explains, as "
-        "in ordinary PCA, whose components use every variable. No choice of as many orthogonal "
-        "components explains more than those of ordinary PCA: the difference is the price of "
-        "sparsity."
+        "in ordinary PCA, whose components use every variable. "
     )
+    if compared:
+        dense = section.eigenvalues[: len(shares)] / total
+        columns += [dense, dense.cumsum()]
+        headings += ["ordinary PCA", "so far"]
+        meaning += (
+            "No choice of as many orthogonal components explains more than those of ordinary PCA: "
+            "the difference is the price of sparsity."
+        )
+    rows = [[k, *map(percent, row)] for k, row in enumerate(zip(*columns, strict=True), start=1)]
     if result.exhausted:
         meaning += (
             " Here it is proved that no further component exists: there are fewer components than "
             "variables, and what they explain stays below 100 %."
         )
-    made = table(headings, rows, 5, caption="Shares of the total variance")
+    made = table(headings, rows, len(headings), caption="Shares of the total variance")
     numbers = element("details", element("summary", "The numbers"), made)
     charts = _figures_of(_figures.scree(section), _figures.cumulative(section))
     return Panel("variance", "Explained variance", (charts, numbers, paragraph(meaning)), lead)

@@ -12,6 +12,7 @@ from orthospca.interface.grouping import TONES
 from orthospca.interface.report._charts import Axis, Band, Bars, Caps, Line, figure, xy_chart
 from orthospca.interface.report._heat import heat_map
 from orthospca.interface.report._html import Html, table
+from orthospca.interface.report._layers import Layer
 from orthospca.interface.report._section import Section, percent, signed
 from orthospca.interface.report._svg import plain
 from orthospca.result import Component, Status, format_gap
@@ -96,14 +97,16 @@ def scree(section: Section) -> Html:
     elif has_total:
         label += f": {percent(float(result.variances.sum()) / total)}"
     tips = []
-    for k, (c, value) in enumerate(zip(result.stages, dense, strict=True), start=1):
+    for k, c in enumerate(result.stages, start=1):
         share = f" ({percent(c.variance / total)})" if has_total else ""
-        pca = f" ({percent(float(value) / total)})" if has_total else ""
-        tips.append(
-            f"component {k}: {plain(c.variance, 5)}{share}\n"
-            f"proved bound {plain(c.upper_bound, 5)}\n"
-            f"ordinary PCA {plain(float(value), 5)}{pca}"
+        tip = (
+            f"component {k}: {plain(c.variance, 5)}{share}\nproved bound {plain(c.upper_bound, 5)}"
         )
+        if len(dense):
+            value = float(dense[k - 1])
+            pca = f" ({percent(value / total)})" if has_total else ""
+            tip += f"\nordinary PCA {plain(value, 5)}{pca}"
+        tips.append(tip)
     open_ones = [
         (k, c.upper_bound)
         for k, c in enumerate(result.stages, start=1)
@@ -113,19 +116,22 @@ def scree(section: Section) -> Html:
     if open_ones and result.method != "deflation":
         x_open, bounds = [float(k) for k, _ in open_ones], [bound for _, bound in open_ones]
         caps.append(Caps("proved bound, gap open", x_open, bounds))
-    pca_label = "ordinary PCA" + (f": {percent(float(dense.sum()) / total)}" if has_total else "")
+    layers: list[Layer] = [Bars(label, x, result.variances.tolist(), tips)]
+    words = f"Bars: variance of {count} sparse components."
+    caption = "Variance of each component."
+    if len(dense):
+        share = f": {percent(float(dense.sum()) / total)}" if has_total else ""
+        line = Line(f"ordinary PCA{share}", x, dense.tolist(), tone=1, dots=count <= 40)
+        layers.append(line)
+        words += " Line: those of ordinary PCA."
+        caption = "Variance of each component, beside ordinary PCA, which uses all variables."
     chart = xy_chart(
-        [
-            Bars(label, x, result.variances.tolist(), tips),
-            Line(pca_label, x, dense.tolist(), tone=1, dots=count <= 40),
-            *caps,
-        ],
+        [*layers, *caps],
         x=Axis("component", whole=True),
         y=Axis("variance", zero=True),
-        label=f"Bars: variance of {count} sparse components. Line: those of ordinary PCA.",
+        label=words,
         near="x",
     )
-    caption = "Variance of each component, beside ordinary PCA, which uses all variables."
     return figure(chart, "variance", "Variance, component by component", caption)
 
 
@@ -135,21 +141,20 @@ def cumulative(section: Section) -> Html:
     sparse = (100 * np.cumsum(result.variances) / total).tolist()
     dense = (100 * np.cumsum(section.eigenvalues[: len(sparse)]) / total).tolist()
     x = list(range(1, len(sparse) + 1))
-    tips = [
-        f"first {k}: {a:.1f} %\nordinary PCA: {b:.1f} %"
-        for k, a, b in zip(x, sparse, dense, strict=True)
-    ]
+    tips = [f"first {k}: {a:.1f} %" for k, a in zip(x, sparse, strict=True)]
+    layers = []
+    if dense:
+        tips = [f"{tip}\nordinary PCA: {b:.1f} %" for tip, b in zip(tips, dense, strict=True)]
+        layers.append(Line("ordinary PCA", x, dense, tone=1, dots=len(x) <= 40))
+    layers.append(Line("sparse, orthogonal", x, sparse, tips, dots=len(x) <= 40))
     chart = xy_chart(
-        [
-            Line("ordinary PCA", x, dense, tone=1, dots=len(x) <= 40),
-            Line("sparse, orthogonal", x, sparse, tips, dots=len(x) <= 40),
-        ],
+        layers,
         x=Axis("components", whole=True),
         y=Axis("% of the total variance", limits=(0.0, 102.0)),
-        label="Two lines: share of the total variance by number of components.",
+        label="Lines: share of the total variance by number of components.",
         near="x",
     )
-    caption = "The distance between the lines is the price of sparsity."
+    caption = "The distance between the lines is the price of sparsity." if dense else ""
     return figure(chart, "explained", "Explained so far", caption)
 
 

@@ -27,8 +27,9 @@ class Section:
     ----------
     title : str
     result : Result
-    matrix : ndarray of shape (n, n), or DataCovariance
-        The matrix that was solved; if it is defined by data, the report does not form it.
+    matrix : ndarray of shape (n, n), or DataCovariance, or None
+        The matrix that was solved; if it is defined by data, the report does not form it.  Without
+        it there is no comparison with ordinary PCA.
     source : str
         What the data are, in a few words.
     matrix_kind : str
@@ -46,7 +47,7 @@ class Section:
 
     title: str
     result: Result
-    matrix: Array | DataCovariance
+    matrix: Any = None
     source: str = ""
     matrix_kind: str = "covariance"
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -56,7 +57,9 @@ class Section:
 
     @cached_property
     def eigenvalues(self) -> Array:
-        """The variances of as many components of ordinary PCA."""
+        """The variances of as many components of ordinary PCA; none without the matrix."""
+        if self.matrix is None:
+            return np.zeros(0)
         return leading_eigenvalues(self.matrix, max(self.result.n_components, 1))
 
     @cached_property
