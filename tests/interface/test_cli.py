@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from orthospca import Result, datasets, verify
 from orthospca.interface import commands as _commands
 from orthospca.interface.cli import app
-from orthospca.interface.display import ProgressDisplay
+from orthospca.interface.progress import ProgressDisplay
 from orthospca.model.result import Progress
 
 RUN = [sys.executable, "-c", "from orthospca.interface.cli import main; main()"]
