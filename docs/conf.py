@@ -1,4 +1,8 @@
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "orthospca"
 author = "The orthospca developers"
@@ -9,7 +13,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
+    "offline_math",
 ]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
@@ -23,6 +27,9 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True
 
 html_theme = "furo"
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 html_title = f"orthospca {release}"
 
 # Names that end in an underscore, as scikit-learn's fitted attributes do, are shown as they are.
