@@ -50,7 +50,14 @@ ARGUMENTS = MappingProxyType(
     }
 )
 #: Optional parameters that make a picture say more.
-WELCOME = MappingProxyType({name: "diagnosis" for name in ("labels", "groups", "color", "colour")})
+WELCOME = MappingProxyType(
+    {
+        "feature_names": "names",
+        **dict.fromkeys(("labels", "groups", "color", "colors", "colour"), "diagnosis"),
+    }
+)
+#: What is shown first; others follow in alphabetical order.
+FIRST = ("plot_loadings", "plot_scree", "plot_scores", "plot_biplot", "plot_sparsity_path")
 #: What each file of a run is; others are listed without a word.
 FILES = MappingProxyType(
     {
@@ -86,7 +93,11 @@ class Gallery:
         """The public plotting functions, by name."""
         from orthospca import plotting
 
-        return {name: getattr(plotting, name) for name in plotting.__all__ if "plot" in name}
+        names = [name for name in plotting.__all__ if name.startswith("plot_")]
+        first = [name for name in FIRST if name in names]
+        return {
+            name: getattr(plotting, name) for name in [*first, *sorted(set(names) - set(first))]
+        }
 
     def call(self, name: str) -> tuple[str, dict[str, Any]] | None:
         """Return the call as it is shown, and its arguments; None if one cannot be provided."""
@@ -134,10 +145,10 @@ class Gallery:
         for name, function in self.functions().items():
             call = self.call(name)
             title = name.removeprefix("plot_").replace("_", " ").capitalize()
-            parts.append(f"## {title}\n\n{_sentence(function).replace('``', '`')}\n")
+            about = _sentence(function).replace("``", "`")
+            parts.append(f"## {title}\n\n{about} ({{func}}`~orthospca.plotting.{name}`)\n")
             if call is not None:
                 parts.append(f"{self.picture(name, up)}\n```py\naxes = {call[0]}\n```\n")
-            parts.append(f"{{func}}`~orthospca.plotting.{name}`\n")
         return "\n".join(parts)
 
 
