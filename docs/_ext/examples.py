@@ -1,8 +1,8 @@
 """Pictures and an example report, made while the pages are built and never kept in the source.
 
-The first block of Python in ``gallery.md`` is run, and each public plotting function is called with
-what it leaves behind, so that a new function appears by itself.  The report is what the command line
-writes for the same data.  Pages ask for them with a comment:
+The first block of Python in ``gallery.md`` is run, and each public plotting function is called
+with what it leaves behind, so that a new function appears by itself.  The report is what the
+command line writes for the same data.  Pages ask for them with a comment:
 
 - ``<!-- example: picture plot_loadings -->``: one picture,
 - ``<!-- example: gallery -->``: every picture, with the call that draws it,

@@ -39,9 +39,10 @@ CHARACTERS = (
     (0x2308, 0x230B),
     (0x23B4, 0x23B5),
     (0x23DC, 0x23DF),
+    (0x27C2, 0x27C2),
     (0x27E8, 0x27E9),
     (0x27F5, 0x27FF),
-    (0x2A7D, 0x2A7E),
+    (0x2A7D, 0x2ABA),
     (0x1D400, 0x1D7FF),
 )
 
@@ -96,7 +97,9 @@ def write_font(folder: Path) -> Path:
     """Write the font of the formulas into a folder, in the web's format."""
     package = find_spec("ziamath")
     if package is None or not package.submodule_search_locations:
-        raise ModuleNotFoundError("the font of the formulas comes with ziamath, of the extra 'docs'")
+        raise ModuleNotFoundError(
+            "the font of the formulas comes with ziamath, of the extra 'docs'"
+        )
     whole = Path(package.submodule_search_locations[0]) / "fonts" / "STIXTwoMath-Regular.ttf"
     # The features are those that browsers use for formulas: small forms for exponents, low accents.
     options = subset.Options(
