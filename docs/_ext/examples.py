@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -45,8 +45,29 @@ ARGUMENTS = MappingProxyType(
         "X": "X",
         "data": "X",
         "scores": "scores",
-        "stability": "stability",
-        "Stability": "stability",
+        "CrossValidation": "held_out",
+        "Stability": "stable",
+        "StabilityPath": "stable_path",
+    }
+)
+#: How to make a variable that only some pictures need; shown with those.
+RECIPES = MappingProxyType(
+    {
+        "held_out": """\
+from orthospca import cross_validate_sparsity
+
+held_out = cross_validate_sparsity(X, range(1, 16), correlation=True)
+""",
+        "stable": """\
+from orthospca import stability
+
+stable = stability(X, 8, 3, correlation=True, n_resamples=20, feature_names=names)
+""",
+        "stable_path": """\
+from orthospca import stability_path
+
+stable_path = stability_path(X, range(2, 13, 2), correlation=True, n_resamples=20)
+""",
     }
 )
 #: Optional parameters that make a picture say more.
@@ -82,11 +103,19 @@ class Gallery:
         self._code = found[1]
 
     @cached_property
-    def variables(self) -> Mapping[str, Any]:
-        """What the first block of the gallery defines."""
+    def _variables(self) -> dict[str, Any]:
         names: dict[str, Any] = {}
         exec(compile(self._code, "gallery.md", "exec"), names)
         return names
+
+    def has(self, variable: str | None) -> bool:
+        """Whether a variable is there, or can be made; it then is."""
+        if variable in RECIPES and variable not in self._variables:
+            try:
+                exec(compile(RECIPES[variable], "gallery.md", "exec"), self._variables)
+            except ImportError:
+                return False
+        return variable in self._variables
 
     @staticmethod
     def functions() -> dict[str, Callable[..., Any]]:
@@ -108,14 +137,15 @@ class Gallery:
             required = parameter.default is parameter.empty
             if not required:
                 variable = WELCOME.get(parameter.name)
-            if variable not in self.variables:
+            if not self.has(variable):
                 if required:
                     return None
                 continue
-            given[parameter.name] = self.variables[variable]
+            given[parameter.name] = self._variables[variable]
             by_name = parameter.kind is parameter.KEYWORD_ONLY or not required
             shown.append(f"{parameter.name}={variable}" if by_name else str(variable))
-        return f"plotting.{name}({', '.join(shown)})", given
+        recipes = "".join(f"{code}\n" for made, code in RECIPES.items() if made in shown)
+        return f"{recipes}axes = plotting.{name}({', '.join(shown)})", given
 
     def draw(self, folder: Path) -> None:
         """Draw every picture into a folder."""
@@ -148,7 +178,7 @@ class Gallery:
             about = _sentence(function).replace("``", "`")
             parts.append(f"## {title}\n\n{about} ({{func}}`~orthospca.plotting.{name}`)\n")
             if call is not None:
-                parts.append(f"{self.picture(name, up)}\n```py\naxes = {call[0]}\n```\n")
+                parts.append(f"{self.picture(name, up)}\n```py\n{call[0]}\n```\n")
         return "\n".join(parts)
 
 
