@@ -151,3 +151,14 @@ def test_the_tests_named_in_the_theory_exist():
         for file, name in NAMED.findall(page.read_text(encoding="utf-8")):
             source = (ROOT / file).read_text(encoding="utf-8")
             assert f"def {name}(" in source, f"{page.name} names {file}::{name}"
+
+
+def test_the_readme_names_every_extra():
+    """Tests that what can be installed in addition is in the table of the README."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    section = project.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    extras = re.findall(r"^(\w+) = \[", section, re.MULTILINE)
+    assert "plot" in extras
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = readme.partition("\n## Extras\n")[2].partition("\n## ")[0]
+    assert {f"`{extra}`" for extra in extras} <= set(re.findall(r"`\w+`", table))
