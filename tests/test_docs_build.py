@@ -17,6 +17,8 @@ DOCS = ROOT / "docs"
 MATH = re.compile(r"<math.*?</math>", re.DOTALL)
 SOURCE = re.compile(r"<annotation.*?</annotation>", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
+#: In units of the font, of which an em has a thousand.
+HEIGHT_OF_PLAIN_PRIME = 350
 
 # One process builds the pages, once.
 pytestmark = pytest.mark.xdist_group("documentation")
@@ -93,6 +95,9 @@ def test_the_font_has_every_character_of_the_formulas(built):
 
     font = TTFont(built / "_static" / "formulas.woff")
     assert "MATH" in font
+    # A prime is drawn as tall as an exponent has to be before it is made small.
+    prime = font["glyf"][font.getBestCmap()[0x2032]]
+    assert prime.yMax - prime.yMin > HEIGHT_OF_PLAIN_PRIME
     shown: set[str] = set()
     for page in built.rglob("*.html"):
         for formula in MATH.findall(page.read_text(encoding="utf-8")):
@@ -142,12 +147,13 @@ def test_nothing_is_generated_into_the_source(built):
         assert not (DOCS / name).exists()
 
 
-def test_a_formula_that_cannot_be_converted_is_an_error(formulas):
-    """Tests that an unknown command is not passed over."""
+def test_formulas_are_converted_or_refused(formulas):
+    """Tests that an unknown command is not passed over, and that tags are set apart."""
     import math_core
 
     with pytest.raises(math_core.LatexError, match="unknown"):
         formulas.to_mathml(r"\unknown{x}", display=False)
+    assert "\u29f5" in formulas.to_mathml(r"U \setminus F", display=False)
     assert formulas.split_tag(r"a = b \tag{3}") == ("a = b", "3")
     assert formulas.split_tag("a = b") == ("a = b", None)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from docutils import nodes
 from fontTools import subset
+from fontTools.ttLib import TTFont
 from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -42,9 +43,16 @@ CHARACTERS = (
     (0x27C2, 0x27C2),
     (0x27E8, 0x27E9),
     (0x27F5, 0x27FF),
+    (0x29F5, 0x29F5),
     (0x2A7D, 0x2ABA),
     (0x1D400, 0x1D7FF),
 )
+
+#: TeX's sign for a difference of sets is the larger of two.
+SMALL_SETMINUS, SETMINUS = "\u2216", "\u29f5"
+#: The forms of a character for exponents are alternatives in the font.  Chromium does not take them
+#: for primes, which are never anything but exponents: so these have no other form here.
+PRIMES = (0x2032, 0x2033, 0x2034)
 
 _TAG = re.compile(r"\\tag\{([^{}]*)\}")
 _logger = logging.getLogger(__name__)
@@ -64,7 +72,8 @@ def split_tag(source: str) -> tuple[str, str | None]:
 
 def to_mathml(source: str, *, display: bool) -> str:
     """Return a formula as MathML; raise :class:`math_core.LatexError` if it cannot be converted."""
-    return _converter().convert_with_local_state(source, displaystyle=display)
+    found = _converter().convert_with_local_state(source, displaystyle=display)
+    return found.replace(SMALL_SETMINUS, SETMINUS)
 
 
 def _converted(self: HTML5Translator, node: nodes.Element, source: str, *, display: bool) -> str:
@@ -110,9 +119,28 @@ def write_font(folder: Path) -> Path:
     chosen = subset.Subsetter(options)
     chosen.populate(unicodes=list(_characters()))
     chosen.subset(font)
+    _raise_primes(font)
     folder.mkdir(parents=True, exist_ok=True)
     subset.save_font(font, str(folder / FONT), options)
     return folder / FONT
+
+
+def _raise_primes(font: TTFont) -> None:
+    table = font["GSUB"].table
+    records = [r for r in table.FeatureList.FeatureRecord if r.FeatureTag == "ssty"]
+    places = {place for record in records for place in record.Feature.LookupListIndex}
+    forms: dict[str, str] = {}
+    for place in sorted(places):
+        for lookup in table.LookupList.Lookup[place].SubTable:
+            for glyph, found in getattr(lookup, "alternates", {}).items():
+                forms.setdefault(glyph, found[0])
+            for glyph, found in getattr(lookup, "mapping", {}).items():
+                forms.setdefault(glyph, found)
+    for characters in font["cmap"].tables:
+        for code in PRIMES:
+            if code in getattr(characters, "cmap", {}):
+                glyph = characters.cmap[code]
+                characters.cmap[code] = forms.get(glyph, glyph)
 
 
 def _characters() -> Iterator[int]:
