@@ -619,3 +619,29 @@ def test_wide_data_need_no_covariance_matrix(monkeypatch) -> None:
         data_based.transform(planted.data).var(axis=0, ddof=1), data_based.explained_variance_
     )
     assert "row bounds left" in data_based.result_.note
+
+
+def test_verbose_prints_a_line_for_each_component(capsys):
+    """Tests that verbose says what was found, and that silence is the default."""
+    X = datasets.load_wine().data
+    OrthogonalSparsePCA(2, 3, covariance="correlation").fit(X)
+    assert capsys.readouterr().out == ""
+    OrthogonalSparsePCA(2, 3, covariance="correlation", verbose=1).fit(X)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("[OrthogonalSparsePCA] component 1 of 2 done: variance 2.40")
+    with pytest.raises(ValueError, match="verbose must be an integer, got 'loud'"):
+        OrthogonalSparsePCA(2, 3, verbose="loud").fit(X)
+
+
+def test_a_fitted_estimator_shows_what_it_found():
+    """Tests that scikit-learn's diagram stays, with the components below it once fitted."""
+    estimator = OrthogonalSparsePCA(2, 3, covariance="correlation")
+    before = estimator._repr_mimebundle_()["text/html"]
+    assert "sk-top-container" in before
+    assert "Orthogonal sparse components" not in before
+    estimator.fit(datasets.load_wine().data)
+    for text in (estimator._repr_mimebundle_()["text/html"], estimator._repr_html_()):
+        assert "sk-top-container" in text
+        assert text.count("Orthogonal sparse components") == 1
+        assert "all certified within tolerance" in text

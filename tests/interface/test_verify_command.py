@@ -20,8 +20,6 @@ from orthospca.interface.cli import app
 
 RUN = [sys.executable, "-c", "from orthospca.interface.cli import main; main()"]
 
-pytestmark = pytest.mark.usefixtures("sketches")
-
 
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path, monkeypatch):
