@@ -29,6 +29,8 @@ def read_excel(file: File, reading: Reading, key: str | None) -> Table:
     if key is not None and key not in names:
         raise TableError(f"{file} has no sheet {key!r} (it has {', '.join(names) or 'none'})")
     sheets = {name: rows for name in names if key in (None, name) and (rows := _rows(book[name]))}
+    # A sheet of remarks beside the table is no reason to ask.
+    sheets = {name: rows for name, rows in sheets.items() if _is_table(rows)} or sheets
     if len(sheets) > 1:
         raise TableError(f"{file} holds several sheets ({', '.join(sheets)}): name one with --key")
     if not sheets:
@@ -36,6 +38,10 @@ def read_excel(file: File, reading: Reading, key: str | None) -> Table:
     ((name, rows),) = sheets.items()
     notices = [f"read the sheet {name!r}"] if len(names) > 1 else []
     return table_from_cells(file, rows, reading, f"sheet {name!r}", notices)
+
+
+def _is_table(rows: list[Row]) -> bool:
+    return len(rows) > 1 and len(rows[0][1]) > 1
 
 
 def _rows(sheet: Any) -> list[Row]:
