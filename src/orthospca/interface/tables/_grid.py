@@ -11,7 +11,7 @@ What is recognised:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -277,28 +277,31 @@ def _decimal(
     numbers: Sequence[int],
 ) -> str:
     """Points or commas, from all numbers of the file."""
-
-    def cells() -> Iterator[tuple[str, str]]:
-        for j in numbers:
-            for i, cell in enumerate(columns[j]):
-                if COMMA in cell or POINT in cell:
-                    yield cell, grid.place(i, j, names[j])
-
     if not any(COMMA in cell for j in numbers for cell in columns[j]):
         return POINT
+    cells = (
+        (cell, i, j)
+        for j in numbers
+        for i, cell in enumerate(columns[j])
+        if COMMA in cell or POINT in cell
+    )
     try:
-        return find_decimal(cells())
+        return find_decimal(cells, lambda i, j: grid.place(i, j, names[j]))
     except Ambiguous as error:
         raise TableError(f"{path} {error}: say --decimal comma or --decimal point") from None
 
 
 def _column(grid: Grid, j: int, name: str, cells: Sequence[str], decimal: str) -> list[float]:
     """The numbers of a column, NaN where one is missing; ``ValueError`` if a cell is text."""
-    if decimal == POINT:
-        with suppress(ValueError):  # the usual case, at once
+    with suppress(ValueError):  # the usual case, at once
+        if decimal == POINT:
             plain = [float(cell) for cell in cells]
-            if not any("_" in cell for cell in cells):
-                return plain
+        elif any(POINT in cell for cell in cells):
+            raise ValueError
+        else:
+            plain = [float(cell.replace(COMMA, POINT)) for cell in cells]
+        if not any("_" in cell for cell in cells):
+            return plain
     numbers, wrong = [], []
     for i, cell in enumerate(cells):
         number = number_in(cell, decimal)
