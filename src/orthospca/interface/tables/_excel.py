@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import zipfile
 from typing import Any
 
@@ -22,7 +23,8 @@ def read_excel(file: File, reading: Reading, key: str | None) -> Table:
         ) from None
     try:
         # Numbers that formulas had when the file was saved, not the formulas.
-        book = openpyxl.load_workbook(file.open(), read_only=True, data_only=True)
+        content = io.BytesIO(file.content)
+        book = openpyxl.load_workbook(content, read_only=True, data_only=True)
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError):
         raise TableError(f"{file} is not an Excel workbook, or a damaged one") from None
     names = [sheet.title for sheet in book.worksheets]
@@ -66,7 +68,8 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
+        # A day is stored as its midnight.
+        return value.isoformat().removesuffix("T00:00:00")
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value).strip()

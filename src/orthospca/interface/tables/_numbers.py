@@ -39,10 +39,10 @@ _EXPONENT = r"(?:[eE][+-]?\d+)?"
 #: Spaces of several kinds and apostrophes, with which digits are grouped beside points and commas.
 _SPACES = " \u00a0\u202f\u2009'\u2019"
 _WITH_POINT = re.compile(
-    rf"[+-]?(?=\.?\d)(?:\d+|\d{{1,3}}(?:[,{_SPACES}]\d{{3}})+)?(?:\.\d*)?{_EXPONENT}"
+    rf"[+-]?(?=\.?\d)(?:\d+|[1-9]\d{{0,2}}(?:[,{_SPACES}]\d{{3}})+)?(?:\.\d*)?{_EXPONENT}"
 )
 _WITH_COMMA = re.compile(
-    rf"[+-]?(?=,?\d)(?:\d+|\d{{1,3}}(?:[.{_SPACES}]\d{{3}})+)?(?:,\d+)?{_EXPONENT}"
+    rf"[+-]?(?=,?\d)(?:\d+|[1-9]\d{{0,2}}(?:[.{_SPACES}]\d{{3}})+)?(?:,\d+)?{_EXPONENT}"
 )
 #: One group of thousands, or a number with three decimals: 1,234.
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
