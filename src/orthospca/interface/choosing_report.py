@@ -76,8 +76,8 @@ def write_choice_report(
     panels = [_overview(found, cross_validation, stability, source)]
     if found is not None and len(found):
         panels += [_variance(found, cross_validation), _variables(found)]
-    if cross_validation is not None and cross_validation.n_folds:
-        panels.append(_held_out(cross_validation))
+    elif cross_validation is not None and cross_validation.n_folds:
+        panels.append(Panel("held-out", "Rows held out", (_figures(_held_out(cross_validation)),)))
     if stability is not None:
         unfolded = 0
         if cross_validation is not None and cross_validation.n_folds:
@@ -124,9 +124,15 @@ def _overview(
             f"In rows held out, {best} variables are within one standard error of the best."
         )
     if stability is not None:
-        steady = _steadiest(stability)
-        if steady:
-            tiles.append(("stability of the first component", steady))
+        several = list(getattr(stability, "stabilities", ())) or [stability]
+        if several[0].n_resamples:
+            tiles.append(("stability of the first component", _steadiest(stability)))
+            tiles += [
+                (f"stability of component {k + 1}", in_words(index))
+                for k, index in enumerate(stability.indices if len(several) == 1 else ())
+                if k and k < MOST_COMPONENTS
+            ]
+            sentences.append(_resampled(several))
         certified = certified and stability.status is not Status.INTERRUPTED
     if stability is None and cross_validation is None:
         sentences.append(
@@ -145,6 +151,18 @@ def _overview(
         class_="verdict" if certified else "verdict open",
     )
     return Panel("overview", "At a glance", (verdict, *content))
+
+
+def _resampled(found: Sequence[Stability]) -> str:
+    """What was drawn, and how far the fits are certified, in a sentence."""
+    first = found[0]
+    fits = sum(each.n_resamples for each in found)
+    certified = sum(each.certified for each in found)
+    proved = "all certified" if certified == fits else f"{certified} of {fits} fits certified"
+    return (
+        f"{first.n_resamples} resamples of {first.n_rows} of {first.n_samples} rows, {proved}: how "
+        "often they select the same variables is told below."
+    )
 
 
 def _steadiest(stability: Stability | StabilityPath) -> str:
@@ -172,13 +190,6 @@ def _variance(found: SparsityPath, cross_validation: CrossValidation | None) -> 
     layers: list[Layer] = [Line("certified", p, sums, tips, hollow=is_open)]
     if any(is_open) and all(map(math.isfinite, bounds)):
         layers.insert(0, Band("left to prove", p, sums, bounds))
-    if cross_validation is not None and cross_validation.n_folds and total > 0:
-        held = (100 * cross_validation.mean).tolist()
-        notes = [
-            f"{q} variables, held out: {v:.4g} %"
-            for q, v in zip(cross_validation.sparsities, held, strict=True)
-        ]
-        layers.append(Line("in rows held out", cross_validation.sparsities, held, notes, tone=1))
     count = found.variances.shape[1]
     what = "the first component" if count == 1 else f"{count} components together"
     chart = xy_chart(
@@ -204,8 +215,10 @@ def _variance(found: SparsityPath, cross_validation: CrossValidation | None) -> 
     ]
     headings = ["variables", "variance", "of total", "largest gap", "status"]
     numbers = table(headings, rows, 4, caption="Variance by sparsity")
-    shown = figure(chart, "path", "Variance by sparsity", caption, numbers=numbers)
-    return Panel("variance", "What more variables bring", (_figures(shown),))
+    shown = [figure(chart, "path", "Variance by sparsity", caption, numbers=numbers)]
+    if cross_validation is not None and cross_validation.n_folds:
+        shown.append(_held_out(cross_validation))
+    return Panel("variance", "What more variables bring", (_figures(*shown),))
 
 
 def _variables(found: SparsityPath) -> Panel:
@@ -263,7 +276,7 @@ def _map_of(found: SparsityPath, component: int) -> Html:
     return figure(chart, f"variables-{component + 1}", title, caption)
 
 
-def _held_out(found: CrossValidation) -> Panel:
+def _held_out(found: CrossValidation) -> Html:
     p = list(found.sparsities)
     mean, fitted = 100 * found.mean, 100 * found.fitted_mean
     error = np.nan_to_num(100 * found.standard_error)
@@ -296,8 +309,7 @@ def _held_out(found: CrossValidation) -> Panel:
         + f", as a share of all of theirs. {found.suggested} variables are the fewest within one "
         "standard error of the best. Folds share most of their rows, so that the error is a guide."
     )
-    shown = figure(chart, "held-out", "In rows held out", caption, numbers=numbers)
-    return Panel("held-out", "What holds in other rows", (_figures(shown),))
+    return figure(chart, "held-out", "In rows held out", caption, numbers=numbers)
 
 
 def _stability(found: Stability | StabilityPath, unfolded: int) -> Panel:
