@@ -245,7 +245,8 @@ def _loadings(section: Section, number: int) -> Panel:
     )
     beside: list[object] = [element("div", search, class_="controls script"), made]
     if left_out > 0:
-        beside.append(paragraph(f"The {left_out} smallest are not in this table.", kind="note"))
+        text = f"The {left_out} smallest loadings are not in this table; loadings.csv has all."
+        beside.append(paragraph(text, kind="note"))
     content = _figures_of(_figures.loadings_map(section), element("div", *beside))
     return Panel("loadings", "Loadings", (content,))
 
