@@ -67,7 +67,7 @@ def test_fit_writes_a_certificate(wine):
     ended = run("fit", wine, "--correlation", "-k", 3, "-p", 4, "--proof", "-o", "out")
     assert ended.exit_code == 0, ended.output
     assert {file.name for file in Path("out").iterdir()} == {
-        "loadings.csv", "result.json", "report.html", "certificate.zip"
+        "loadings.csv", "scores.csv", "result.json", "report.html", "certificate.zip"
     }  # fmt: skip
     assert "certificate.zip" in ended.stderr.splitlines()[-1]
     result = Result.load("out/result.json")
