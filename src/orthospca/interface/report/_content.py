@@ -33,6 +33,8 @@ MOST_PARTS = 12
 MOST_BARS = 12
 #: Rows of the table of loadings.
 MOST_ROWS = 2000
+#: Rows that are printed.
+MOST_PRINTED = 200
 #: Components that have a column each in it.
 MOST_COLUMNS = 10
 #: Bytes of the result that the page carries for downloads.
@@ -247,7 +249,9 @@ def _loadings(section: Section, number: int) -> Panel:
     if left_out > 0:
         text = f"The {left_out} smallest loadings are not in this table; loadings.csv has all."
         beside.append(paragraph(text, kind="note"))
-    content = _figures_of(_figures.loadings_map(section), element("div", *beside))
+    # On paper a table of very many rows would be a book.
+    kind = "unprinted" if len(rows) > MOST_PRINTED else ""
+    content = _figures_of(_figures.loadings_map(section), element("div", *beside, class_=kind))
     return Panel("loadings", "Loadings", (content,))
 
 
