@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.progress import Progress
 
 from orthospca import Certificate, DataCovariance
 from orthospca._errors import InputError
 from orthospca._typing import Array
+from orthospca.interface.output import remarks
 from orthospca.interface.source import Source
 from orthospca.result import format_gap, relative_gap
 from orthospca.verify import Unreadable, Verdict, fingerprint, verify
@@ -24,7 +24,7 @@ ROUNDING = 1e-12
 CHECK = "import sys; from orthospca.verify import verify; print(verify(sys.argv[1]))"
 
 
-def run_verify(file: Path, source: Source | None, details: bool) -> bool:
+def run_verify(file: Path, source: Source | None, details: bool, quiet: bool = False) -> bool:
     """Check a certificate and say what came of it; whether all of it is proved."""
     certificate = _read(file)
     given, differs = None, ""
@@ -33,6 +33,8 @@ def run_verify(file: Path, source: Source | None, details: bool) -> bool:
     elif not _holds_matrix(certificate):
         raise InputError(f"{file} does not hold the matrix: name the data with --data")
     verdict = Verdict(False, differs) if differs else _check(certificate, given)
+    if quiet:
+        return verdict.verified
     print(_sentence(certificate, verdict, source))
     if details:
         for line in _stages(certificate, verdict):
@@ -61,7 +63,7 @@ def _read(file: Path) -> Certificate:
 
 def _check(certificate: Certificate, given: Array | None) -> Verdict:
     """Run the checker, with a bar on standard error if that is a terminal."""
-    console = Console(stderr=True)
+    console = remarks()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("checking", total=1.0)
         return verify(certificate, given, lambda share: bar.update(task, completed=share))

@@ -6,20 +6,33 @@ import csv
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from orthospca import Status, cross_validate_sparsity, stability, stability_path
 from orthospca._errors import InputError
-from orthospca.interface.output import command, say, show, unless_refused, writing
+from orthospca.interface.output import (
+    STABILITY_FILES,
+    command,
+    open_folder,
+    open_in_browser,
+    remarks,
+    run_of,
+    say,
+    say_written,
+    show,
+    unless_refused,
+    write_json,
+    write_last,
+)
 
 if TYPE_CHECKING:
     from orthospca.choosing.cross_validation import CrossValidation
     from orthospca.choosing.selection import Counter, Stability, StabilityPath
+    from orthospca.interface.folders import Folder, Run
     from orthospca.interface.source import Source
     from orthospca.path import SparsityPath
 
@@ -135,22 +148,22 @@ def write_path_report(
     checks: Checks,
     about: str,
     file: tuple[str, str],
-    folder: Path,
+    place: Folder,
     name: str,
 ) -> None:
     """Write ``path.html``, and ``path-held-out.csv``, ``path-stability.csv`` if rows were asked."""
     from orthospca.interface.choosing_report import write_choice_report
 
-    written = ["path.html"]
-    with writing(folder):
-        if checks.held_out is not None:
-            _write_held_out(checks.held_out, folder / "path-held-out.csv")
-            written.insert(0, "path-held-out.csv")
-        if checks.stability is not None:
-            _write_frequencies(list(checks.stability), folder / "path-stability.csv")
-            written.insert(0, "path-stability.csv")
+    if checks.held_out is not None:
+        with place.writing("path-held-out.csv") as part:
+            _write_held_out(checks.held_out, part)
+    if checks.stability is not None:
+        with place.writing("path-stability.csv") as part:
+            _write_frequencies(list(checks.stability), part)
+
+    def report(part: Path) -> None:
         write_choice_report(
-            folder / "path.html",
+            part,
             found,
             cross_validation=checks.held_out,
             stability=checks.stability,
@@ -159,7 +172,8 @@ def write_path_report(
             command=command(),
             files=[file],
         )
-    say(f"wrote {', '.join(written[:-1])}{' and ' * (len(written) > 1)}{folder / written[-1]}")
+
+    write_last(place, "path.html", report)
 
 
 def run_stability(
@@ -169,6 +183,7 @@ def run_stability(
     asked: Resampling,
     output: Path | None,
     as_json: bool,
+    show_report: bool = False,
 ) -> bool:
     """Resample; whether every fit is certified within the tolerance."""
     from orthospca.interface.commands import DEFAULT_SPARSITY
@@ -193,32 +208,41 @@ def run_stability(
             callback=counter,
             **{name: settings[name] for name in TAKEN},
         )
+    place = None
     if folder is not None:
-        _write_stability(found, source, source.describe_fully(table), folder)
+        settings = {"sparsity": sparsity, **settings, **asdict(asked)}
+        run = run_of(source, settings)
+        place = open_folder(folder, STABILITY_FILES, run, found.status.name)
+        _write_stability(found, source, source.describe_fully(table), place, run)
     if as_json:
         print(json.dumps(found.to_dict()))
     else:
         show(found.summary())
+    say_written(place)
+    if show_report and folder is not None:
+        open_in_browser(folder / "stability.html")
     return found.status in FINISHED
 
 
-def _write_stability(found: Stability, source: Source, about: str, folder: Path) -> None:
+def _write_stability(found: Stability, source: Source, about: str, place: Folder, run: Run) -> None:
     """Write ``stability.csv``, a line for each variable, ``stability.json``, ``stability.html``."""
     from orthospca.interface.choosing_report import write_choice_report
 
-    with writing(folder):
-        _write_frequencies([found], folder / "stability.csv")
-        text = json.dumps(found.to_dict(), indent=1)
-        (folder / "stability.json").write_text(text, encoding="utf-8")
+    with place.writing("stability.csv") as part:
+        _write_frequencies([found], part)
+    write_json(place, "stability.json", found.to_dict(), run)
+
+    def report(part: Path) -> None:
         write_choice_report(
-            folder / "stability.html",
+            part,
             stability=found,
             title=f"Stability: {source.name}",
             source=about,
             command=command(),
             files=[source.checksum()],
         )
-    say(f"wrote stability.csv, stability.json and {folder / 'stability.html'}")
+
+    write_last(place, "stability.html", report)
 
 
 def _write_frequencies(found: list[Stability], path: Path) -> None:
@@ -248,7 +272,7 @@ def _write_held_out(found: CrossValidation, path: Path) -> None:
 @contextmanager
 def _counting(what: str, total: int) -> Iterator[Counter]:
     """Show how many are done: a bar on a terminal, elsewhere a line at the end."""
-    console = Console(stderr=True)
+    console = remarks()
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -1,11 +1,12 @@
 """The command line: its options and its help.
 
 Nothing numerical is imported before a command runs, so that ``orthospca --help`` answers at once;
-what the commands do is in ``_commands.py``.
+what the commands do is in ``commands.py``.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,31 +37,53 @@ from orthospca.interface.options import (
     Label,
     Missing,
     NodeLimit,
+    Open,
     Precomputed,
+    Quiet,
     Seed,
     Threshold,
     TimeLimit,
     Transpose,
+    Verbose,
 )
 
 SOLVED, REJECTED, BAD_INPUT, OPEN_GAP = 0, 1, 2, 3
+#: Ctrl-C before there is anything to show, by the custom of shells: 128 and the number of SIGINT.
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="orthospca",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     help="Sparse principal components that are exactly orthogonal and provably optimal.\n\n"
     "For example: `orthospca demo`, or `orthospca fit data.csv -k 3 -p 5 --correlation`",
     epilog="Exit codes: 0 solved within tolerance, or verified; 1 a certificate is rejected; 2 bad "
-    "input; 3 stopped with an open gap.",
+    "input, or output that cannot be written; 3 stopped with an open gap; 130 interrupted before "
+    "there was a result.",
 )
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line.
+
+    A reader of its output that leaves early, as ``head`` does, changes nothing; output that cannot
+    be written for another reason is an error, when everything else is done.
+    """
+    from orthospca.interface.streams import lasting_streams
+
+    code: object = SOLVED
+    with lasting_streams() as output:
+        try:
+            app()
+        except SystemExit as ended:
+            code = ended.code
+        output.flush()
+        if output.error is not None and not output.is_closed:
+            reason = (output.error.strerror or str(output.error)).lower()
+            print(f"orthospca: standard output cannot be written: {reason}", file=sys.stderr)
+            code = BAD_INPUT
+    raise SystemExit(code)
 
 
 def _version(wanted: bool) -> None:
@@ -148,6 +171,9 @@ def fit(
     ] = None,
     color: Color = None,
     as_json: Json = False,
+    show_report: Open = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Find sparse components of a table of observations, or of a matrix.
 
@@ -170,7 +196,7 @@ def fit(
 
     Ctrl-C stops the search; the best components so far are shown and written, with their gaps.
     """
-    with _one_sentence_errors():
+    with _one_sentence_errors(quiet, verbose):
         from orthospca.interface.commands import Source, run_fit, solver_settings
 
         source = Source(
@@ -188,7 +214,9 @@ def fit(
         settings = solver_settings(
             n_components, method.value, gap, eps, threshold, time_limit, node_limit, n_jobs
         )
-        solved = run_fit(source, sparsity, settings, output, as_json, proof, resume, color)
+        solved = run_fit(
+            source, sparsity, settings, output, as_json, proof, resume, color, show_report
+        )
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
@@ -249,6 +277,9 @@ def path(
         ),
     ] = None,
     as_json: Json = False,
+    show_report: Open = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Show variance and certified gap by sparsity, to choose how many nonzeros to allow.
 
@@ -260,7 +291,7 @@ def path(
 
     `orthospca path covariance.csv -p 5:50:5 -k 3 --precomputed --time-limit 120`
     """
-    with _one_sentence_errors():
+    with _one_sentence_errors(quiet, verbose):
         from orthospca.interface.choosing import Resampling
         from orthospca.interface.commands import Source, run_path, solver_settings
 
@@ -280,7 +311,7 @@ def path(
             n_components, "branch-and-bound", gap, eps, threshold, time_limit, node_limit, n_jobs
         )
         rows = Resampling(cv, resamples, bootstrap, fraction, seed)
-        solved = run_path(source, sparsities, settings, output, as_json, rows)
+        solved = run_path(source, sparsities, settings, output, as_json, rows, show_report)
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
@@ -327,6 +358,9 @@ def stability(
         ),
     ] = None,
     as_json: Json = False,
+    show_report: Open = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Count how often each variable is selected when rows are left out.
 
@@ -339,7 +373,7 @@ def stability(
 
     `orthospca stability genes.parquet -p 10 -k 1 -n 100 --bootstrap --n-jobs 4`
     """
-    with _one_sentence_errors():
+    with _one_sentence_errors(quiet, verbose):
         from orthospca.interface.choosing import Resampling, run_stability
         from orthospca.interface.commands import Source, parse_sparsity, solver_settings
 
@@ -360,7 +394,7 @@ def stability(
         )
         rows = Resampling(0, resamples, bootstrap, fraction, seed)
         limits = None if sparsity is None else parse_sparsity(sparsity)
-        solved = run_stability(source, limits, settings, rows, output, as_json)
+        solved = run_stability(source, limits, settings, rows, output, as_json, show_report)
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
@@ -391,6 +425,9 @@ def verify(
     details: Annotated[
         bool, typer.Option("-v", "--verbose", help="A line for each component too.")
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Say nothing: the exit code does.")
+    ] = False,
 ) -> None:
     """Check a certificate, trusting nothing of the solver that wrote it.
 
@@ -403,7 +440,7 @@ def verify(
 
     `orthospca verify certificate.zip --data measurements.csv --correlation`
     """
-    with _one_sentence_errors():
+    with _one_sentence_errors(quiet, details):
         from orthospca.interface.checking import run_verify
         from orthospca.interface.commands import Source
 
@@ -431,7 +468,7 @@ def verify(
             )
         ):
             raise InputError("options that say how to read the data need --data")
-        verified = run_verify(file, source, details)
+        verified = run_verify(file, source, details, quiet)
     raise typer.Exit(SOLVED if verified else REJECTED)
 
 
@@ -443,15 +480,17 @@ def demo(
             "-o", "--output", metavar="FOLDER", help="For the report and the certificates."
         ),
     ] = Path("orthospca-out/demo"),
+    show_report: Open = False,
+    quiet: Quiet = False,
 ) -> None:
     """Solve two bundled examples, show what comes back, write a report, check the certificates.
 
     For example: `orthospca demo`, then open the report in a browser.
     """
-    with _one_sentence_errors():
+    with _one_sentence_errors(quiet):
         from orthospca.interface.commands import run_demo
 
-        solved = run_demo(output)
+        solved = run_demo(output, show_report)
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
@@ -480,17 +519,22 @@ def paper(
 
 
 @contextmanager
-def _one_sentence_errors() -> Iterator[None]:
+def _one_sentence_errors(quiet: bool = False, verbose: bool = False) -> Iterator[None]:
     """Turn what is wrong with the input into one sentence and exit code 2.
 
     Only what is known to be about the input is treated so: any other exception is a fault of the
     program, and hiding its traceback would hide the fault.
     """
     try:
+        if quiet and verbose:
+            raise InputError("--quiet and --verbose exclude each other")
+        from orthospca.interface.output import set_loudness
+
+        set_loudness(quiet, verbose)
         yield
     except InputError as error:
         typer.echo(f"orthospca: {error}", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except KeyboardInterrupt:
         typer.echo("orthospca: interrupted before the end", err=True)
-        raise typer.Exit(OPEN_GAP) from None
+        raise typer.Exit(INTERRUPTED) from None

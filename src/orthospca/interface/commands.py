@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import time
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
 
 from orthospca import DataCovariance, Result, Status, solve
 from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.interface import display as _display
+from orthospca.interface.folders import Folder
 from orthospca.interface.output import (
     CERTIFICATE,
+    FIT_FILES,
+    PATH_FILES,
     command,
+    is_verbose,
     make_folder,
+    open_folder,
+    open_in_browser,
+    remarks,
+    run_of,
     say,
+    say_more,
+    say_written,
     show,
     unless_refused,
+    working,
     write_path,
     write_result,
     writing,
 )
+from orthospca.interface.progress import PLAIN_INTERVAL, ProgressDisplay
 from orthospca.interface.report import Section, write_report
 from orthospca.interface.scores import Scores, labels_of, scores_of, scores_of_table
 from orthospca.interface.source import Source as Source
@@ -67,15 +78,19 @@ def run_fit(
     proof: bool = False,
     resume: Path | None = None,
     color: str | None = None,
+    show_report: bool = False,
 ) -> bool:
     """Solve; whether everything is certified within the tolerance."""
-    limits = parse_sparsity(sparsity) if sparsity is not None else None
+    limits = None if sparsity is None else parse_sparsity(sparsity)
     folder = source.folder(output, as_json)
     if proof and folder is None:
         raise InputError("--proof writes certificate.zip: with --json, say where with -o")
+    _refuse_to_open_nothing(show_report, folder)
     if color is not None and source.precomputed:
         raise InputError("--color needs observations, and --precomputed says there are none")
+    stopwatch = Stopwatch()
     table, Q = source.read(settings)
+    stopwatch.lap("read")
     labels = None if source.precomputed else labels_of(table, color)
     if limits is None:
         limits = min(DEFAULT_SPARSITY, Q.shape[0])
@@ -83,11 +98,10 @@ def run_fit(
     asked = {"sparsity": limits, "proof": proof, "resume": resume, **settings}
     with unless_refused(folder), writing(resume or Path()):
         result = _solve(Q, table.columns, asked)
-    if as_json:
-        print(json.dumps(result.to_dict()))
-    else:
-        note = [result.note] if result.note else []
-        show(_display.component_table(result), _display.closing_sentence(result), *note)
+        if result.status is Status.INTERRUPTED and not result.n_components:
+            raise KeyboardInterrupt
+    stopwatch.lap("solved")
+    place = None
     if folder is not None:
         section = Section(
             source.name,
@@ -99,7 +113,20 @@ def run_fit(
             CERTIFICATE if result.certificate is not None else "",
             None if labels is None else scores_of_table(table, result, source.correlation, labels),
         )
-        write_result(section, source.checksum(), folder)
+        run = run_of(source, {**asked, "color": color})
+        place = write_result(section, source, folder, run)
+        stopwatch.lap("written")
+    if as_json:
+        print(json.dumps(result.to_dict()))
+    else:
+        note = [result.note] if result.note else []
+        show(_display.component_table(result), _display.closing_sentence(result), *note)
+        if advice := _display.advice(result):
+            say(advice)
+    say_more(stopwatch.words)
+    say_written(place)
+    if show_report and folder is not None:
+        open_in_browser(folder / "report.html")
     return result.status in FINISHED
 
 
@@ -110,44 +137,57 @@ def run_path(
     output: Path | None,
     as_json: bool,
     rows: Resampling | None = None,
+    show_report: bool = False,
 ) -> bool:
     """Solve for several sparsities; whether everything is certified within the tolerance."""
     from orthospca.interface.choosing import Checks, Resampling, check_rows, write_path_report
     from orthospca.path import parse_sparsities, sparsity_path
 
     rows = rows or Resampling()
+    folder = source.folder(output, as_json)
+    _refuse_to_open_nothing(show_report, folder)
+    asked = {"sparsities": sparsities, **settings, **asdict(rows)}
     if settings["time_limit"] is not None:
         # Everything together: the path, and what other rows are asked.
         settings = {**settings, "time_limit": settings["time_limit"] / (1 + rows.steps)}
     table, Q = source.read(settings)
     rows.refuse(source.is_matrix, table.has_missing)
     limits = parse_sparsities(sparsities, Q.shape[0])
-    folder = source.folder(output, as_json)
     source.announce(table, say)
-    progress = _display.ProgressDisplay(Console(stderr=True), settings["n_components"])
-    with unless_refused(folder), progress:
-        found = sparsity_path(
-            Q, limits, callback=progress.at_sparsity, feature_names=table.columns, **settings
-        )
+    with unless_refused(folder):
+        with _progress(settings) as progress:
+            found = sparsity_path(
+                Q, limits, callback=progress.at_sparsity, feature_names=table.columns, **settings
+            )
+        if found.status is Status.INTERRUPTED and not found.results:
+            raise KeyboardInterrupt
     checks = Checks()
     if found.status is not Status.INTERRUPTED:
         checks = check_rows(table.values, source.correlation, limits, table.columns, settings, rows)
+    place = None
     if folder is not None:
-        write_path(found, folder)
+        run = run_of(source, asked)
+        place = open_folder(folder, PATH_FILES, run, found.status.name)
+        write_path(found, place, run)
         about = source.describe_fully(table)
-        write_path_report(found, checks, about, source.checksum(), folder, source.name)
+        write_path_report(found, checks, about, source.checksum(), place, source.name)
     if as_json:
         print(json.dumps({**found.to_dict(), **checks.to_dict()}))
     else:
         show(_display.path_table(found), _display.path_sentence(found), *checks.shown())
+    say_written(place)
+    if show_report and folder is not None:
+        open_in_browser(folder / "path.html")
     return found.status in FINISHED and checks.finished
 
 
-def run_demo(output: Path) -> bool:
+def run_demo(output: Path, show_report: bool = False) -> bool:
     """Solve the bundled examples; whether everything is certified, and checked by others."""
     from orthospca import datasets
     from orthospca.interface.checking import check_elsewhere
 
+    if (output / FIT_FILES[0]).exists():
+        raise InputError(f"{output} holds the results of another run: name another folder with -o")
     folder = make_folder(output)
     sections, verdicts = [], []
     for dataset, title, n_components, sparsity in (
@@ -177,25 +217,65 @@ def run_demo(output: Path) -> bool:
             _display.beside_pca(result, section.eigenvalues),
         )
         sections.append(section)
-    with writing(folder):
-        for section in sections:
-            section.result.certificate.save(folder / section.certificate)
-        write_report(folder / "report.html", sections, command=command())
-    print(f"\nreport: {folder / 'report.html'}")
+    place = Folder(folder)
     for section in sections:
-        written = folder / section.certificate
-        verdicts.append(check_elsewhere(written))
-        print(f"certificate: {written}, checked by a process of its own: {verdicts[-1]}")
+        with place.writing(section.certificate) as part:
+            section.result.certificate.save(part)
+        if section.scores is not None:
+            with place.writing(section.certificate.replace(".zip", "-scores.csv")) as part:
+                section.scores.save(part)
+    with working("writing report"), place.writing("report.html") as part:
+        write_report(part, sections, command=command())
+    # The report first, then numbers, then what others say of the proofs.
+    print()
+    for kind, ending in (("report", ".html"), ("scores", ".csv"), ("certificate", ".zip")):
+        for written in (each for each in place.written if each.suffix == ending):
+            checked = ""
+            if kind == "certificate":
+                verdicts.append(check_elsewhere(written))
+                checked = f", checked by a process of its own: {verdicts[-1]}"
+            print(f"{kind}: {written}{checked}", flush=True)
+    if show_report:
+        open_in_browser(folder / "report.html")
     solved = all(section.result.status in FINISHED for section in sections)
     return solved and all(verdict == "VERIFIED" for verdict in verdicts)
 
 
+class Stopwatch:
+    """How long the parts of a command took."""
+
+    def __init__(self) -> None:
+        self._started = self._last = time.perf_counter()
+        self._laps: list[str] = []
+
+    def lap(self, what: str) -> None:
+        """End a part."""
+        now = time.perf_counter()
+        self._laps.append(f"{what} in {now - self._last:.2f} s")
+        self._last = now
+
+    @property
+    def words(self) -> str:
+        """All of them."""
+        return ", ".join(self._laps)
+
+
+def _progress(settings: dict[str, Any]) -> ProgressDisplay:
+    interval = 1.0 if is_verbose() else PLAIN_INTERVAL
+    tolerances = {name: settings[name] for name in ("gap", "eps") if name in settings}
+    return ProgressDisplay(remarks(), settings["n_components"], interval=interval, **tolerances)
+
+
 def _solve(Q: Array | DataCovariance, names: tuple[str, ...], settings: dict[str, Any]) -> Result:
     """The one place where the command line calls the solver."""
-    progress = _display.ProgressDisplay(Console(stderr=True), settings["n_components"])
-    with progress:
+    with _progress(settings) as progress:
         result = solve(Q, callback=progress, **settings)
     return replace(result, feature_names=names)
+
+
+def _refuse_to_open_nothing(wanted: bool, folder: Path | None) -> None:
+    if wanted and folder is None:
+        raise InputError("--open shows the report: with --json, say where to write it with -o")
 
 
 def _threshold(text: str) -> float | str:

@@ -162,3 +162,25 @@ Fraction = Annotated[
 Seed = Annotated[
     int, typer.Option(help="Seed of folds and resamples.", rich_help_panel=ROWS, min=0)
 ]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "-q",
+        "--quiet",
+        help="No progress and no remarks: results and errors only.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "-v",
+        "--verbose",
+        help="More progress, and how long each part took.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Open = Annotated[
+    bool,
+    typer.Option("--open", help="Open the report in the browser.", rich_help_panel=OUTPUT),
+]
