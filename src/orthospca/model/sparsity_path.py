@@ -206,10 +206,15 @@ class SparsityPath:
             closing += "; what enters and leaves is that of the first component"
         return views.html_table("Variance by sparsity", headings, rows, f"{closing}.", numbers=4)
 
-    def summary(self) -> str:
+    def summary(self, width: int = views.WIDTH) -> str:
         """Return a table that a person can read: for each sparsity its numbers and what changes.
 
         ``+`` stands before features that enter the first component, ``−`` before those that leave.
+
+        Parameters
+        ----------
+        width : int
+            Lines of names are broken so that they have at most so many characters.
         """
         several = self.variances.shape[1] > 1
         extra = "components  largest gap" if several else f"{'upper bound':>12}  {'gap':>9}"
@@ -229,7 +234,7 @@ class SparsityPath:
             status = result.status.value
             lines.append(f"{sparsity:>8}  {variance:>12.6g}  {share:>8}  {extra}  {status}")
             words = [f"+{name}" for name in change.entered] + [f"−{name}" for name in change.left]
-            lines += views.in_lines(words, indent=10)
+            lines += views.in_lines(words, width, indent=10)
         lines += ["", f"{len(self.sparsities)} sparsities; {self.runtime:.3g} s; {self._meaning()}"]
         return "\n".join(lines)
 
