@@ -74,6 +74,7 @@ stable_path = stability_path(X, range(2, 13, 2), correlation=True, n_resamples=2
 WELCOME = MappingProxyType(
     {
         "feature_names": "names",
+        "correlation": "True",
         **dict.fromkeys(("labels", "groups", "color", "colors", "colour"), "diagnosis"),
     }
 )
@@ -115,7 +116,7 @@ class Gallery:
                 exec(compile(RECIPES[variable], "gallery.md", "exec"), self._variables)
             except ImportError:
                 return False
-        return variable in self._variables
+        return variable in self._variables or variable == "True"
 
     @staticmethod
     def functions() -> dict[str, Callable[..., Any]]:
@@ -141,7 +142,7 @@ class Gallery:
                 if required:
                     return None
                 continue
-            given[parameter.name] = self._variables[variable]
+            given[parameter.name] = self._variables.get(variable, True)
             by_name = parameter.kind is parameter.KEYWORD_ONLY or not required
             shown.append(f"{parameter.name}={variable}" if by_name else str(variable))
         recipes = "".join(f"{code}\n" for made, code in RECIPES.items() if made in shown)

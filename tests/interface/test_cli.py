@@ -383,12 +383,14 @@ def test_progress_on_a_terminal(capsys):
 
 
 def test_demo(tmp_path):
-    """Tests that the demonstration solves both examples and names report and certificates."""
+    """Tests that the demonstration solves both examples and names report, scores, certificates."""
     ended = run("demo")
     assert ended.exit_code == 0, ended.output
-    *_, named, first, second = ended.stdout.splitlines()
+    *_, named, scores, first, second = ended.stdout.splitlines()
     folder = Path("orthospca-out/demo")
     assert named == f"report: {folder / 'report.html'}"
+    assert scores == f"scores: {folder / 'breast-cancer-scores.csv'}"
+    assert len((folder / "breast-cancer-scores.csv").read_text().splitlines()) == 570
     for line, file in ((first, "pitprops.zip"), (second, "breast-cancer.zip")):
         assert line.startswith(f"certificate: {folder / file}, ") and line.endswith(" VERIFIED")
         assert verify(folder / file).verified

@@ -36,18 +36,24 @@ class Pace:
     """
 
     def __init__(self, now: float) -> None:
-        self.started = now
+        self.started = self._changed = now
         self._seen: deque[tuple[float, float, int]] = deque()
         self._moved = now, math.inf
 
     def note(self, now: float, progress: Progress) -> None:
         """Take note of where the search stands."""
         gap = progress.gap
+        if not self._seen or gap != self._seen[-1][1]:
+            self._changed = now
         before = self._moved[1]
         if gap < (1.0 - STUCK_SHARE) * before:
             self._moved = now, gap
         self._seen.append((now, gap, progress.nodes))
-        while len(self._seen) > 2 and self._seen[1][0] <= now - RECENT:
+        self._forget(now)
+
+    def _forget(self, now: float) -> None:
+        """Keep what is recent, and the last of what is not: it is where the recent began."""
+        while len(self._seen) > 1 and self._seen[1][0] <= now - RECENT:
             self._seen.popleft()
 
     def is_stuck(self, now: float) -> bool:
@@ -58,8 +64,9 @@ class Pace:
         """Nodes, and how fast they and the gap go, in a few words."""
         if not self._seen:
             return ""
+        self._forget(now)
         (then, gap, nodes), (_, last_gap, last_nodes) = self._seen[0], self._seen[-1]
-        seconds = max(now - then, 1e-9)
+        seconds = max(now - max(then, now - RECENT), 1e-9)
         parts = []
         if last_nodes:
             speed = (last_nodes - nodes) / seconds
@@ -69,13 +76,9 @@ class Pace:
         if closed > 0:
             unit, span = ("second", 1.0) if closed / seconds >= 1e-4 else ("minute", 60.0)
             parts.append(f"gap closing by {100 * span * closed / seconds:.2g} % a {unit}")
-        elif now - then >= 2.0:
-            parts.append(f"gap unchanged for {now - self._since_change():.0f} s")
+        elif now - self._changed >= 2.0:
+            parts.append(f"gap unchanged for {now - self._changed:.0f} s")
         return "; ".join(parts)
-
-    def _since_change(self) -> float:
-        last = self._seen[-1][1]
-        return next((at for at, gap, _ in self._seen if gap == last), self.started)
 
 
 class ProgressDisplay:
@@ -125,7 +128,7 @@ class ProgressDisplay:
             self._live = Live(
                 console=console,
                 transient=True,
-                get_renderable=self._in_work,
+                get_renderable=self.in_work,
                 refresh_per_second=PER_SECOND,
                 redirect_stdout=False,
                 redirect_stderr=False,
@@ -212,7 +215,8 @@ class ProgressDisplay:
         row.append("  certified" if done else "  open", "green" if done else "yellow")
         self._console.print(row)
 
-    def _in_work(self) -> Group | Text:
+    def in_work(self) -> Group | Text:
+        """What is shown, on a terminal, of the component in work."""
         # Drawn several times a second, so that the clock goes on where the search has no news.
         now = self._clock()
         frames = "|/-\\" if self._console.options.ascii_only else FRAMES
