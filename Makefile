@@ -75,7 +75,8 @@ bench: $(VENV)/.with-plot
 .PHONY: docs
 docs: $(VENV)/.with-docs
 	$(BIN)/python docs/house.py
-	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
+	@$(BIN)/python docs/links.py
 	@echo "documentation: docs/_build/html/index.html"
 
 .PHONY: lint

@@ -119,18 +119,23 @@ class Stability:
             f"status={self.status.value!r})"
         )
 
-    def summary(self) -> str:
+    def summary(self, width: int = views.WIDTH) -> str:
         """Return a table that a person can read: stability of each component and its features.
 
         A feature that the component uses in resamples only, not in all rows, is in brackets.
+
+        Parameters
+        ----------
+        width : int
+            Lines of names are broken so that they have at most so many characters.
         """
-        lines = [f"{'#':>3}  {'stability':>9}  {'|cos|':>6}  {'overlap':>7}  features"]
+        lines = [f"{'#':>3}  {'stability':>9}  {'|cos|':>6}  {'overlap':>7}"]
         for k, index in enumerate(self.indices):
             lines.append(
                 f"{k + 1:>3}  {in_words(index):>9}  {self._mean(self.similarities, k):>6.2f}  "
                 f"{self._mean(self.overlaps, k):>7.2f}"
             )
-            lines += views.in_lines(f"{self._word(k, j)}" for j in self._listed(k))
+            lines += views.in_lines((self._word(k, j) for j in self._listed(k)), width)
         lines += ["", self._meaning()]
         return "\n".join(lines)
 

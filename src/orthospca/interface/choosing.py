@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from orthospca import Status, cross_validate_sparsity, stability, stability_path
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from orthospca.path import SparsityPath
 
 FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
+#: Columns of a summary, if the terminal has as many.
+WIDEST = 96
 #: Arguments of the solver that resampling takes as well.
 TAKEN = ("method", "gap", "eps", "time_limit", "node_limit", "n_jobs")
 
@@ -217,7 +220,7 @@ def run_stability(
     if as_json:
         print(json.dumps(found.to_dict()))
     else:
-        show(found.summary())
+        show(found.summary(min(Console().width, WIDEST)))
     say_written(place)
     if show_report and folder is not None:
         open_in_browser(folder / "stability.html")

@@ -127,7 +127,8 @@ class Source:
         if self.is_matrix:
             return "as given"
         kind = "correlation" if self.correlation else "covariance"
-        return f"{kind}, by pairs of variables" if self.missing == "pairwise" else kind
+        by_pairs = self.missing == "pairwise" and self._table.has_missing
+        return f"{kind}, by pairs of variables" if by_pairs else kind
 
     def describe(self, table: Table) -> str:
         """The file in a few words."""

@@ -207,9 +207,15 @@ class Result:
     def _repr_html_(self) -> str:
         return views.html(self)
 
-    def summary(self) -> str:
-        """Return a table that a person can read: numbers and loadings of each component."""
-        return views.summary(self)
+    def summary(self, width: int = views.WIDTH) -> str:
+        """Return a table that a person can read: numbers and loadings of each component.
+
+        Parameters
+        ----------
+        width : int
+            Lines of names are broken so that they have at most so many characters.
+        """
+        return views.summary(self, width)
 
     def to_frame(self, kind: str = "loadings") -> Any:
         """Return a data frame of pandas, which must be installed.

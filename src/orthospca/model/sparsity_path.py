@@ -137,15 +137,15 @@ class SparsityPath:
         Examples
         --------
         >>> from orthospca import datasets, sparsity_path
-        >>> pitprops = datasets.load_pitprops()
+        >>> data = datasets.load_breast_cancer()
         >>> path = sparsity_path(
-        ...     pitprops.covariance(), range(1, 6), feature_names=pitprops.feature_names
+        ...     data.correlation(), [8, 9, 10], feature_names=data.feature_names
         ... )
-        >>> for change in path.changes()[2:]:
-        ...     print(change.sparsity, "enters:", *change.entered, "leaves:", *change.left)
-        3 enters: bowdist leaves:
-        4 enters: ringbut whorls leaves: bowdist
-        5 enters: bowdist leaves:
+        >>> for change in path.changes()[1:]:
+        ...     print(f"{change.sparsity}: {change.entered} enter, {change.left} leave")
+        9: ('mean concavity',) enter, () leave
+        10: ('area error', 'radius error', 'perimeter error') enter,
+        ('worst concave points', 'mean concavity') leave
         """
         found = []
         before: Array | None = None
@@ -206,10 +206,15 @@ class SparsityPath:
             closing += "; what enters and leaves is that of the first component"
         return views.html_table("Variance by sparsity", headings, rows, f"{closing}.", numbers=4)
 
-    def summary(self) -> str:
+    def summary(self, width: int = views.WIDTH) -> str:
         """Return a table that a person can read: for each sparsity its numbers and what changes.
 
         ``+`` stands before features that enter the first component, ``−`` before those that leave.
+
+        Parameters
+        ----------
+        width : int
+            Lines of names are broken so that they have at most so many characters.
         """
         several = self.variances.shape[1] > 1
         extra = "components  largest gap" if several else f"{'upper bound':>12}  {'gap':>9}"
@@ -229,7 +234,7 @@ class SparsityPath:
             status = result.status.value
             lines.append(f"{sparsity:>8}  {variance:>12.6g}  {share:>8}  {extra}  {status}")
             words = [f"+{name}" for name in change.entered] + [f"−{name}" for name in change.left]
-            lines += views.in_lines(words, indent=10)
+            lines += views.in_lines(words, width, indent=10)
         lines += ["", f"{len(self.sparsities)} sparsities; {self.runtime:.3g} s; {self._meaning()}"]
         return "\n".join(lines)
 

@@ -54,9 +54,8 @@ def validate_covariance(Q: Any) -> Array:
         found = _describe(Q)
         if texts := columns_of_text(Q):
             found = f"a data frame of shape {given.shape} with text in {_columns(texts)}"
-        raise InputError(
-            f"Q must be a square matrix of numbers, got {found}{_if_data(given.shape)}"
-        ) from error
+            found += _if_data(given.shape)
+        raise InputError(f"Q must be a square matrix of numbers, got {found}") from error
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(
             f"Q must be a square matrix, got shape {matrix.shape}{_if_data(matrix.shape)}"
@@ -126,7 +125,8 @@ def validate_complete(X: Any, names: Sequence[str] | None) -> None:
     first = np.lexsort((columns, rows))[0]
     found, counts = np.unique(columns, return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    shown = ", ".join(f"{column_name(names, found[k])} {counts[k]}" for k in order[:6])
+    what = "feature " if names is None else ""
+    shown = ", ".join(f"{counts[k]} in {what}{column_name(names, found[k])}" for k in order[:6])
     more = f" and {len(found) - 6} more features" if len(found) > 6 else ""
     noun = "value" if len(rows) == 1 else "values"
     raise InputError(

@@ -24,7 +24,7 @@ PLUS, MINUS = "31, 119, 199", "217, 115, 26"
 FRAMES = ("loadings", "components")
 
 
-def summary(result: Result) -> str:
+def summary(result: Result, width: int) -> str:
     """The components as text: a line of numbers for each, and its loadings below."""
     header = (
         f"{'#':>3}  {'variance':>12}  {'of total':>8}  {'upper bound':>12}  {'gap':>9}  "
@@ -38,21 +38,22 @@ def summary(result: Result) -> str:
             f"{component.upper_bound:>12.6g}  {_gap(component):>9}  {component.nodes:>7}  "
             f"{component.status.value}"
         )
-        lines += in_lines(f"{name} {signed(x)}" for name, x in loadings(result, component))
+        words = (f"{name} {signed(x)}" for name, x in loadings(result, component))
+        lines += in_lines(words, width)
     lines += ["", f"{_found(result)}; {result.runtime:.3g} s; {_meaning(result)}"]
     if result.note:
         lines.append(result.note)
     return "\n".join(lines)
 
 
-def in_lines(words: Iterable[str], indent: int = 5) -> list[str]:
+def in_lines(words: Iterable[str], width: int, indent: int = 5) -> list[str]:
     """Break a list of words, none of which is broken itself, into lines."""
     # A space within a word must not be where a line ends.
     text = ", ".join(word.replace(" ", "\0") for word in words)
     space = " " * indent
     lines = textwrap.wrap(
         text,
-        WIDTH,
+        max(width, indent + 1),
         initial_indent=space,
         subsequent_indent=space,
         break_long_words=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import zipfile
 from typing import Any
 
@@ -22,13 +23,16 @@ def read_excel(file: File, reading: Reading, key: str | None) -> Table:
         ) from None
     try:
         # Numbers that formulas had when the file was saved, not the formulas.
-        book = openpyxl.load_workbook(file.open(), read_only=True, data_only=True)
+        content = io.BytesIO(file.content)
+        book = openpyxl.load_workbook(content, read_only=True, data_only=True)
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError):
         raise TableError(f"{file} is not an Excel workbook, or a damaged one") from None
     names = [sheet.title for sheet in book.worksheets]
     if key is not None and key not in names:
         raise TableError(f"{file} has no sheet {key!r} (it has {', '.join(names) or 'none'})")
     sheets = {name: rows for name in names if key in (None, name) and (rows := _rows(book[name]))}
+    # A sheet of remarks beside the table is no reason to ask.
+    sheets = {name: rows for name, rows in sheets.items() if _is_table(rows)} or sheets
     if len(sheets) > 1:
         raise TableError(f"{file} holds several sheets ({', '.join(sheets)}): name one with --key")
     if not sheets:
@@ -36,6 +40,10 @@ def read_excel(file: File, reading: Reading, key: str | None) -> Table:
     ((name, rows),) = sheets.items()
     notices = [f"read the sheet {name!r}"] if len(names) > 1 else []
     return table_from_cells(file, rows, reading, f"sheet {name!r}", notices)
+
+
+def _is_table(rows: list[Row]) -> bool:
+    return len(rows) > 1 and len(rows[0][1]) > 1
 
 
 def _rows(sheet: Any) -> list[Row]:
@@ -60,7 +68,8 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
+        # A day is stored as its midnight.
+        return value.isoformat().removesuffix("T00:00:00")
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value).strip()

@@ -11,7 +11,7 @@ What is recognised:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -205,16 +205,20 @@ def _read_columns(
         decimal = _decimal(path, grid, columns, names, counted_columns)
     if decimal == COMMA:
         said = [*said, "decimal commas were read as points"]
-    values = np.empty((len(grid.rows), len(numbers)))
-    for k, j in enumerate(numbers):
-        if j in flags:
-            values[:, k] = [BOOLEANS.get(cell.lower(), np.nan) for cell in columns[j]]
-        else:
-            values[:, k] = _column(path, grid, j, names[j], columns[j], decimal)
     kept = [names[j] for j in numbers]
     if not grid.transposed:
         hint = transposed_hint(heading, labels.get(heading or ""), kept, len(grid.rows))
         said = [*said, *hint]
+    values = np.empty((len(grid.rows), len(numbers)))
+    for k, j in enumerate(numbers):
+        if j in flags:
+            values[:, k] = [BOOLEANS.get(cell.lower(), np.nan) for cell in columns[j]]
+            continue
+        try:
+            values[:, k] = _column(grid, j, names[j], columns[j], decimal)
+        except ValueError as error:
+            turn = "" if grid.transposed or not hint else "; if rows are variables, say --transpose"
+            raise TableError(f"{path} has {error}{turn}") from None
     lines = [grid.lines[j] for j in numbers] if grid.transposed else grid.lines
     return finish(
         path,
@@ -273,29 +277,31 @@ def _decimal(
     numbers: Sequence[int],
 ) -> str:
     """Points or commas, from all numbers of the file."""
-
-    def cells() -> Iterator[tuple[str, str]]:
-        for j in numbers:
-            for i, cell in enumerate(columns[j]):
-                if COMMA in cell or POINT in cell:
-                    yield cell, grid.place(i, j, names[j])
-
     if not any(COMMA in cell for j in numbers for cell in columns[j]):
         return POINT
+    cells = (
+        (cell, i, j)
+        for j in numbers
+        for i, cell in enumerate(columns[j])
+        if COMMA in cell or POINT in cell
+    )
     try:
-        return find_decimal(cells())
+        return find_decimal(cells, lambda i, j: grid.place(i, j, names[j]))
     except Ambiguous as error:
         raise TableError(f"{path} {error}: say --decimal comma or --decimal point") from None
 
 
-def _column(
-    path: object, grid: Grid, j: int, name: str, cells: Sequence[str], decimal: str
-) -> list[float]:
-    if decimal == POINT:
-        with suppress(ValueError):  # the usual case, at once
+def _column(grid: Grid, j: int, name: str, cells: Sequence[str], decimal: str) -> list[float]:
+    """The numbers of a column, NaN where one is missing; ``ValueError`` if a cell is text."""
+    with suppress(ValueError):  # the usual case, at once
+        if decimal == POINT:
             plain = [float(cell) for cell in cells]
-            if not any("_" in cell for cell in cells):
-                return plain
+        elif any(POINT in cell for cell in cells):
+            raise ValueError
+        else:
+            plain = [float(cell.replace(COMMA, POINT)) for cell in cells]
+        if not any("_" in cell for cell in cells):
+            return plain
     numbers, wrong = [], []
     for i, cell in enumerate(cells):
         number = number_in(cell, decimal)
@@ -311,7 +317,5 @@ def _column(
         reason = f"not a number: decimals here need a {style}" if other else "not a number"
         rest = len(wrong) - 1
         more = f" ({counted(wrong[1:], 'more such cell')} in this column)" if rest else ""
-        raise TableError(
-            f"{path} has {cell!r} in {grid.place(i, j, name)}, which is {reason}{more}"
-        )
+        raise ValueError(f"{cell!r} in {grid.place(i, j, name)}, which is {reason}{more}")
     return numbers

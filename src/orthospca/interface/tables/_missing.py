@@ -113,11 +113,14 @@ def _amount(places: AnyArray) -> str:
     return counted(places.tolist(), "missing value")
 
 
-def _by_column(table: Table, columns: AnyArray) -> str:
-    """The columns with missing values, those with most first, and how many each has."""
+def _by_column(table: Table, columns: AnyArray, firsts: dict[int, int] | None = None) -> str:
+    """The columns with missing values, those with most first, how many, and the first rows."""
     found, counts = np.unique(columns, return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    shown = [f"{table.columns[found[k]]!r} {counts[k]}" for k in order[:MOST_COLUMNS]]
+    shown = [f"{counts[k]} in {table.columns[found[k]]!r}" for k in order[:MOST_COLUMNS]]
+    if firsts is not None:
+        places = [table.row_place(firsts[int(found[k])]) for k in order[:MOST_COLUMNS]]
+        shown = [f"{what} (first in {where})" for what, where in zip(shown, places, strict=True)]
     rest = len(found) - len(shown)
     return ", ".join(shown) + (f" and {rest} more columns" if rest else "")
 
@@ -134,10 +137,10 @@ def _refusal(table: Table, rows: AnyArray, columns: AnyArray) -> str:
         place = table.place(int(rows[0]), int(columns[0]))
         return f"{table.path} has a missing value in {place}: {ways}"
     affected = counted(np.unique(columns).tolist(), "column")
-    first = table.place(int(rows[0]), int(columns[0]))
+    firsts = {int(j): int(i) for i, j in zip(rows[::-1], columns[::-1], strict=True)}
     return (
-        f"{table.path} has {_amount(rows)} in {affected} of {len(table.columns)} "
-        f"({_by_column(table, columns)}), the first in {first}: {ways}"
+        f"{table.path} has {_amount(rows)} in {affected} of {len(table.columns)}: "
+        f"{_by_column(table, columns, firsts)}; {ways}"
     )
 
 

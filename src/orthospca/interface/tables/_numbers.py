@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 #: What people and programs write where a value is missing, in lower case.
 MISSING = frozenset(
@@ -39,11 +39,11 @@ _EXPONENT = r"(?:[eE][+-]?\d+)?"
 #: Spaces of several kinds and apostrophes, with which digits are grouped beside points and commas.
 _SPACES = " \u00a0\u202f\u2009'\u2019"
 _WITH_POINT = re.compile(
-    rf"[+-]?(?:\d+|\d{{1,3}}(?:[,{_SPACES}]\d{{3}})+)?(?:\.\d*)?{_EXPONENT}"
-)  # fmt: skip
+    rf"[+-]?(?=\.?\d)(?:\d+|[1-9]\d{{0,2}}(?:[,{_SPACES}]\d{{3}})+)?(?:\.\d*)?{_EXPONENT}"
+)
 _WITH_COMMA = re.compile(
-    rf"[+-]?(?:\d+|\d{{1,3}}(?:[.{_SPACES}]\d{{3}})+)?(?:,\d*)?{_EXPONENT}"
-)  # fmt: skip
+    rf"[+-]?(?=,?\d)(?:\d+|[1-9]\d{{0,2}}(?:[.{_SPACES}]\d{{3}})+)?(?:,\d+)?{_EXPONENT}"
+)
 #: One group of thousands, or a number with three decimals: 1,234.
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 _GROUPING = str.maketrans("", "", _SPACES)
@@ -66,7 +66,7 @@ def number_in(cell: str, decimal: str = POINT) -> float | None:
             return None if math.isnan(number) or "_" in cell else number
     cell = cell.replace("\u2212", "-")
     form, groups = (_WITH_POINT, COMMA) if decimal == POINT else (_WITH_COMMA, POINT)
-    if not form.fullmatch(cell) or not any(character.isdecimal() for character in cell):
+    if not form.fullmatch(cell):
         return None
     return float(cell.translate(_GROUPING).replace(groups, "").replace(COMMA, POINT))
 
@@ -84,13 +84,14 @@ class Ambiguous(Exception):
     """The decimal separator cannot be told; the first argument says why."""
 
 
-def find_decimal(cells: Iterable[tuple[str, str]]) -> str:
+def find_decimal(cells: Iterable[tuple[str, int, int]], place: Callable[[int, int], str]) -> str:
     """The decimal separator of numbers, from all cells that have a comma or a point.
 
     Parameters
     ----------
-    cells : iterable of (cell, place)
-        The place is for the message, if the cells contradict each other.
+    cells : iterable of (cell, row, column)
+    place : callable
+        Says where a row and a column are, if the cells contradict each other.
 
     Raises
     ------
@@ -98,10 +99,13 @@ def find_decimal(cells: Iterable[tuple[str, str]]) -> str:
         If there are decimal commas and decimal points, or only numbers such as ``1,234``.
     """
     seen: dict[str, tuple[str, str]] = {}
-    for cell, place in cells:
+    for cell, row, column in cells:
+        # What speaks for the same again need not be looked at.
+        if (COMMA in seen and POINT not in cell) or (POINT in seen and COMMA not in cell):
+            continue
         kind = _evidence(cell)
         if kind and kind not in seen:
-            seen[kind] = (cell, place)
+            seen[kind] = (cell, place(row, column))
     if COMMA in seen and POINT in seen:
         (one, first), (other, second) = seen[COMMA], seen[POINT]
         raise Ambiguous(
@@ -110,8 +114,8 @@ def find_decimal(cells: Iterable[tuple[str, str]]) -> str:
     if COMMA in seen:
         return COMMA
     if POINT not in seen and "either" in seen:
-        cell, place = seen["either"]
-        raise Ambiguous(f"has {cell!r} in {place}, which may be a decimal comma or thousands")
+        cell, at = seen["either"]
+        raise Ambiguous(f"has {cell!r} in {at}, which may be a decimal comma or thousands")
     return POINT
 
 

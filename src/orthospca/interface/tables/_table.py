@@ -161,12 +161,15 @@ class Table:
 
     def place(self, row: int, column: int) -> str:
         """Where an entry is, for a message."""
-        at_row = at_column = ""
-        if self.lines and self.transposed:
-            at_column = f" (line {self.lines[column]})"
-        elif self.lines:
-            at_row = f" (line {self.lines[row]})"
+        turned = self.lines and self.transposed
+        at_column = f" (line {self.lines[column]})" if turned else ""
+        at_row = f" (line {self.lines[row]})" if self.lines and not turned else ""
         return f"row {row + 1}{at_row}, column {self.columns[column]!r}{at_column}"
+
+    def row_place(self, row: int) -> str:
+        """Where a row is, for a message."""
+        line = f", line {self.lines[row]}" if self.lines and not self.transposed else ""
+        return f"row {row + 1}{line}"
 
     def _range(self) -> tuple[Array, Array]:
         """The smallest and the largest value of each column."""

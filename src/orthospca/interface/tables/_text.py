@@ -19,7 +19,8 @@ from orthospca.interface.tables._table import Table, TableError
 
 SPACES = " "
 SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "vertical bar", SPACES: "spaces"}
-SAMPLE = 50
+#: Lines, and characters, from which the separator is found out.
+SAMPLE, MOST_CHARACTERS = 50, 50_000
 #: A cell among spaces, in quotes or not.
 WORD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$)|(\S+)')
 #: Marks at the beginning of a file that name its encoding; those of four bytes first.
@@ -91,7 +92,7 @@ def _guessed(content: bytes) -> tuple[str, list[str]]:
 def _separator(file: File, lines: list[tuple[int, str]]) -> str:
     """The separator that cuts most lines into the same number of cells, most of them numbers."""
     best, most = "", (0.0, 0.0)
-    sample = lines[:SAMPLE]
+    sample = lines[: max(4, min(SAMPLE, MOST_CHARACTERS // (1 + len(lines[0][1]))))]
     for separator in SEPARATORS:
         rows = [cells for _, cells in _split(sample, separator, strict=False)]
         widths = Counter(len(cells) for cells in rows if len(cells) > 1)
