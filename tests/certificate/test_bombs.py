@@ -179,7 +179,7 @@ def test_a_large_part_of_a_matrix(tmp_path: Path) -> None:
     """Tests that a matrix that is given by a factor is not formed because all is kept."""
     n = 30_000
     everything = tuple(range(n))
-    ladder = [Rung(4, 2.0), Rung(1, 2.5, 2.5, everything, ((-1, (), ()),))]
+    ladder = [Rung(3, 2.0), Rung(1, 2.5, 2.5, everything, ((-1, (), ()),))]
     draft = forge(np.ones((1, n)), [2], np.eye(1, n), [(1.0, 3.0)], [ladder], "factor")
     file = tmp_path / "x.zip"
     file.write_bytes(draft.to_bytes())
@@ -192,7 +192,7 @@ def test_a_large_part_of_a_matrix(tmp_path: Path) -> None:
 def test_large_sums_of_rows(tmp_path: Path) -> None:
     """Tests that a large sparsity does not fill the memory with sums."""
     n, p = 30_000, 3000
-    ladder = [Rung(4, 2.0 * s + 5) for s in range(1, p)] + [Rung(1, 3.0 * n, 3.0 * n - 1)]
+    ladder = [Rung(3, 2.0 * s + 5) for s in range(1, p)] + [Rung(1, 3.0 * n, 3.0 * n - 1)]
     draft = forge(np.ones((1, n)), [p], np.eye(1, n), [(1.0, 3.0 * n)], [ladder], "factor")
     file = tmp_path / "x.zip"
     file.write_bytes(draft.to_bytes())

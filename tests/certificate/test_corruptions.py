@@ -82,7 +82,7 @@ def test_what_is_damaged_has_all_there_is() -> None:
             found["branches"] += int((branches >= 0).sum())
             found["forced"] += int((forced > 0).sum())
             found["tested"] += int(((branches < 0) & (forced == 0) & (removed == 0)).sum())
-    wanted = {f"kind {kind}" for kind in range(5)}
+    wanted = {f"kind {kind}" for kind in range(4)}
     wanted |= {"exhausted", "matrix", "factor", "spent", "branches", "forced", "tested"}
     assert wanted <= {name for name, count in found.items() if count}, found
 

@@ -17,7 +17,7 @@ from helpers.exact import ExactMatrix
 from helpers.forger import checker, lowest_bound, sieved, stage_of, tree_for
 from helpers.problems import DATA, MATRICES
 
-SINGLE, SIEVE, ROOTS, CAP, ROWS = range(5)
+SINGLE, SIEVE, CAP, SUMS = range(4)
 #: By how much, relative to the truth, a claim is false.
 SHARES = (1e-9, 1e-6, 1e-3)
 
@@ -49,11 +49,11 @@ def ladders(bound: float, single: float, n: int, s: int) -> Iterator[list[Rung]]
     everything = tuple(range(n))
     first = [Rung(SINGLE, single)]
     if s == 3:
-        first = [Rung(SINGLE, single), Rung(ROWS, 1e9)]
+        first = [Rung(SINGLE, single), Rung(SUMS, 1e9)]
     yield []
     yield first[:1]
     yield first
-    for kind in (SINGLE, ROOTS, CAP, ROWS):
+    for kind in (SINGLE, CAP, SUMS):
         yield [*first, Rung(kind, bound, bound)]
         yield [Rung(kind, bound, bound)] * s
     yield [Rung(SIEVE, bound, bound)] * s
@@ -187,7 +187,7 @@ def test_components_by_hand() -> None:
     def claim(*rows: list[float], limits: tuple[int, ...] = (2, 2)) -> bool:
         components = np.array(rows)
         values = [(float(x @ Q @ x / max(x @ x, 1e-300)), top) for x in components]
-        ladder = [Rung(ROWS, top)] * 2
+        ladder = [Rung(SUMS, top)] * 2
         return accepted(forge(Q, list(limits), components, values, [ladder] * len(rows)))
 
     half = math.sqrt(0.5)
@@ -212,7 +212,7 @@ def test_exhaustion_by_hand() -> None:
     def claim(rows: list[list[float]], limits: list[int]) -> bool:
         components = np.array(rows).reshape(-1, 3)
         values = [(float(x @ Q @ x / (x @ x)), top) for x in components]
-        ladder = [[Rung(ROWS, top)] * p for p in limits[: len(components)]]
+        ladder = [[Rung(SUMS, top)] * p for p in limits[: len(components)]]
         return accepted(forge(Q, limits, components, values, ladder, exhausted=True))
 
     full = np.full(3, third)
@@ -255,8 +255,7 @@ def check_levels_below(seed: int) -> int:
     if truth == -math.inf:
         return 0
     assert stage.largest_single() >= truths[0]
-    assert stage.largest_row(s) >= truth
-    assert stage.size_th_root(s, below) >= truth
+    assert stage.largest_sum(s) >= truth
     scale = abs(truth) + float(np.abs(exact.rounded).max())
     levels = {math.nextafter(truth, -math.inf)}
     levels |= {truth - share * scale for share in (2.0**-53, 1e-15, 1e-13, 1e-10, 1e-6, 1e-2)}

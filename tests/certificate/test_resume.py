@@ -15,12 +15,14 @@ import pytest
 from orthospca import Certificate, DataCovariance, Status, datasets, solve, verify
 from orthospca._errors import InputError
 from orthospca.certificate import recorder
+from orthospca.search import methods
 
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Save after every stage."""
     monkeypatch.setattr(recorder, "SAVE_EVERY", 0.0)
+    monkeypatch.setattr(recorder, "SAVINGS_APART", 0.0)
 
 
 def correlations(n: int = 24) -> np.ndarray:
@@ -57,6 +59,94 @@ def test_finished_stages_are_not_solved_again(tmp_path: Path, stages: int) -> No
     assert min(seen) >= stages - 1
     assert verify(file, matrix).verified
     assert Certificate.load(file).to_bytes() == resumed.certificate.to_bytes()
+
+
+class Killed(BaseException):
+    """Stands in for a signal that leaves no time for anything."""
+
+
+def killed_after(monkeypatch: pytest.MonkeyPatch, savings: int) -> None:
+    """Let a run end right after it has saved its certificate so many times."""
+    left, show = [savings], recorder.Recorder.show
+
+    def show_and_die(self: recorder.Recorder, found: object) -> None:
+        show(self, found)
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+
+    monkeypatch.setattr(recorder.Recorder, "show", show_and_die)
+
+
+def wide_rows() -> DataCovariance:
+    """More features than a matrix is formed for."""
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((20, 4100)) * np.geomspace(3, 1, 4100)
+    return DataCovariance(rows)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("kind", ["matrix", "data"])
+@pytest.mark.parametrize("savings", [1, 3, 6])
+def test_proved_rungs_are_not_proved_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, savings: int
+) -> None:
+    """Tests runs that end in the middle of a stage."""
+    Q = correlations() if kind == "matrix" else wide_rows()
+    file, searched = tmp_path / "certificate.zip", []
+
+    def counting(known: object, settings: object) -> None:
+        searched.append(known)
+        close_quickly(known, settings)
+
+    close_quickly = methods.close_quickly
+    monkeypatch.setattr(methods, "close_quickly", counting)
+    whole = solve(Q, 5, 2, gap=1e-2, proof=True)
+    in_all = len(searched)
+    with monkeypatch.context() as patch:
+        killed_after(patch, savings)
+        searched.clear()
+        with pytest.raises(Killed):
+            solve(Q, 5, 2, gap=1e-2, resume=file)
+        before = len(searched)
+    assert verify(file, None if kind == "matrix" else Q.factor(np.arange(4100))).verified
+    searched.clear()
+    resumed = solve(Q, 5, 2, gap=1e-2, resume=file)
+    same(resumed, whole)
+    assert len(searched) == in_all - before
+    assert [point.variance for point in resumed.path] == [point.variance for point in whole.path]
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_time_limit_is_taken_up(tmp_path: Path) -> None:
+    """Tests that what a short run has found and proved is not lost on the next one."""
+    file = tmp_path / "certificate.zip"
+    first = solve(correlations(), 6, 1, time_limit=0.0, resume=file)
+    assert first.status is Status.TIME_LIMIT
+    second = solve(correlations(), 6, 1, resume=file)
+    assert second.status is Status.OPTIMAL
+    assert second.variances[0] >= first.variances[0]
+    assert len(second.path) == 6
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("name", ["loadings", "values", "found", "found_ends"])
+def test_vectors_of_rungs_are_checked(tmp_path: Path, name: str) -> None:
+    """Tests that what the checker does not look at is not believed either."""
+    file = tmp_path / "certificate.zip"
+    solve(correlations(), 4, 1, resume=file)
+    certificate = Certificate.load(file)
+    changed = np.array(certificate.arrays[f"stage-0/{name}.npy"])
+    changed[-2] += 1
+    certificate.arrays[f"stage-0/{name}.npy"] = changed
+    certificate.save(file)
+    assert verify(file).verified
+    with pytest.raises(InputError, match=r"resume: .* is damaged \(stage 1: "):
+        solve(correlations(), 4, 1, resume=file)
+    for array in [name for name in certificate.arrays if "loadings" in name or "values" in name]:
+        del certificate.arrays[array]
+    certificate.save(file)
+    assert solve(correlations(), 4, 1, resume=file).status is Status.OPTIMAL
 
 
 @pytest.mark.usefixtures("at_once")
@@ -107,7 +197,7 @@ import numpy as np
 from orthospca import solve
 from orthospca.certificate import recorder
 
-recorder.SAVE_EVERY = 0.0
+recorder.SAVE_EVERY = recorder.SAVINGS_APART = 0.0
 rows = np.random.default_rng(5).standard_normal((60, 40)) @ np.diag(np.linspace(1, 2, 40))
 print("solving", flush=True)
 result = solve(np.corrcoef(rows.T), 5, 8, gap=1e-3, resume=sys.argv[1])

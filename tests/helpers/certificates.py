@@ -21,7 +21,7 @@ from orthospca import DataCovariance
 from orthospca.facade import solve_as_set
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT
-from orthospca.verify import ACCURACY, ORTHOGONALITY, Verdict, fingerprint
+from orthospca.verify import ACCURACY, ORTHOGONALITY, VERSION, Verdict, fingerprint
 
 
 @dataclass(eq=False)
@@ -237,7 +237,7 @@ def forge(
             arrays[f"stage-{k}/{name}_ends.npy"] = ends
     manifest = {
         "format": "orthospca-certificate",
-        "version": 1,
+        "version": VERSION,
         "problem": {
             "kind": kind,
             "features": n,

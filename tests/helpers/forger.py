@@ -24,8 +24,9 @@ Steps = list[tuple[int, tuple[int, ...], tuple[int, ...]]]
 
 def stage_of(Q: np.ndarray, previous: np.ndarray, kind: str = "matrix") -> Any:
     """A stage as the checker sees it; previous components are rows."""
-    make = checker._Stage if kind == "matrix" else checker._FactorStage
-    return make(Q, np.ascontiguousarray(previous.T))
+    source = checker._Matrix(Q) if kind == "matrix" else checker._Factor(Q)
+    sums = checker._RowSums(source, source.n)
+    return checker._Stage(source, np.ascontiguousarray(previous.T), sums)
 
 
 def tree_for(

@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class Certificate:
         )
         try:
             with os.fdopen(handle, "wb") as stream:
-                stream.write(self.to_bytes())
+                self._write(stream)
                 stream.flush()
                 os.fsync(stream.fileno())
             # As a file made in the usual way: the umask decides who may read it.
@@ -80,17 +80,22 @@ class Certificate:
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
         buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        self._write(buffer)
+        return buffer.getvalue()
+
+    def _write(self, stream: IO[bytes]) -> None:
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
             text = json.dumps(self.manifest, indent=1, allow_nan=False)
             archive.writestr(zipfile.ZipInfo("manifest.json", NO_DATE), text)
             for name in sorted(self.arrays):
-                array = self.arrays[name]
+                array = np.ascontiguousarray(self.arrays[name])
                 member = zipfile.ZipInfo(name, NO_DATE)
                 member.compress_type = zipfile.ZIP_DEFLATED
+                member.file_size = array.nbytes
                 if name in MEASURED and array.nbytes > LARGEST_PACKED:
                     member.compress_type = zipfile.ZIP_STORED
-                archive.writestr(member, _npy(array))
-        return buffer.getvalue()
+                with archive.open(member, "w") as entry:
+                    _write_array(entry, array)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
@@ -98,11 +103,10 @@ class Certificate:
         return cls(*read(path))
 
 
-def _npy(array: Array) -> bytes:
-    array = np.ascontiguousarray(array)
-    little = array.dtype.newbyteorder("<")
-    buffer = io.BytesIO()
-    np.lib.format.write_array(
-        buffer, array.astype(little, copy=False), version=(1, 0), allow_pickle=False
-    )
-    return buffer.getvalue()
+def _write_array(stream: IO[bytes], array: Array) -> None:
+    """Write an array in NumPy's own format, without a copy of it in between."""
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    header = np.lib.format.header_data_from_array_1_0(array)
+    np.lib.format.write_array_header_1_0(stream, header)
+    if array.nbytes:
+        stream.write(array.data.cast("B"))

@@ -9,15 +9,19 @@ from pathlib import Path
 from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.certificate.files import Certificate
-from orthospca.certificate.resuming import finished_stages
+from orthospca.certificate.resuming import Saved, read_saved
 from orthospca.certificate.writing import make_certificate
 from orthospca.model.result import Component
 from orthospca.model.settings import Settings
 from orthospca.search.outcome import Rung
 from orthospca.search.sequence import Found
+from orthospca.supports.best import Candidate
+from orthospca.verify import fingerprint
 
-#: Seconds between two savings, at least.
+#: Seconds between two savings, at least …
 SAVE_EVERY = 1.0
+#: … and so many times what a saving takes.
+SAVINGS_APART = 20.0
 
 
 class Recorder:
@@ -50,25 +54,39 @@ class Recorder:
         self._matrix, self._kind, self._sparsity = matrix, kind, sparsity
         self._tolerance = settings.tolerance
         self._path = path
-        self._saved = time.perf_counter()
+        self._sha256 = fingerprint(matrix)
+        self._due = time.perf_counter() + SAVE_EVERY
         self.finished: Sequence[Component] = ()
-        self._ladders: Sequence[tuple[Rung, ...]] = ()
+        self._saved: Saved = Saved()
         if path is not None:
             if not path.absolute().parent.is_dir():
                 raise InputError(f"resume: there is no folder {str(path.absolute().parent)!r}")
             empty = self._certificate((), (), False)
-            found = finished_stages(path, matrix, empty, self._tolerance)
-            self.finished, self._ladders = found
+            self._saved = read_saved(path, matrix, empty, self._tolerance)
+            self.finished = self._saved.finished
 
     def ladder(self, k: int) -> tuple[Rung, ...]:
-        """What was proved before for a component that is known already."""
-        return self._ladders[k] if k < len(self._ladders) else ()
+        """What was proved before for a component, whether or not its stage was finished."""
+        ladders = self._saved.ladders
+        return ladders[k] if k < len(ladders) else ()
+
+    def hint(self, k: int) -> Candidate | None:
+        """The component of the stage that was not finished."""
+        return self._saved.hint if k == len(self.finished) else None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the certificate is to be saved, and was not a moment ago."""
+        return self._path is not None and time.perf_counter() >= self._due
 
     def show(self, found: Found) -> None:
-        """Save what there is, unless that was done a moment ago."""
-        if self._path is not None and time.perf_counter() - self._saved >= SAVE_EVERY:
-            self._certificate(found.components, found.ladders, False).save(self._path)
-            self._saved = time.perf_counter()
+        """Save what there is."""
+        if self._path is None:
+            return
+        begin = time.perf_counter()
+        self._certificate(found.components, found.ladders, False).save(self._path)
+        end = time.perf_counter()
+        self._due = end + max(SAVE_EVERY, SAVINGS_APART * (end - begin))
 
     def close(self, found: Found) -> Certificate:
         """Return the certificate of the whole run, and save it."""
@@ -85,5 +103,12 @@ class Recorder:
     ) -> Certificate:
         asked = {"eps": self._tolerance.eps, "gap": self._tolerance.gap}
         return make_certificate(
-            self._matrix, self._kind, self._sparsity, components, ladders, exhausted, asked
+            self._matrix,
+            self._kind,
+            self._sparsity,
+            components,
+            ladders,
+            exhausted,
+            asked,
+            self._sha256,
         )

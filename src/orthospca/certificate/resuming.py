@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +15,33 @@ from orthospca.certificate.files import Certificate
 from orthospca.model.result import Component, Status
 from orthospca.model.tolerance import Tolerance
 from orthospca.search.outcome import Argument, Ground, Rung
-from orthospca.verify import Unreadable
+from orthospca.supports.best import Candidate
+from orthospca.verify import ACCURACY, ORTHOGONALITY, Unreadable
 
 
-def finished_stages(
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """What a saved certificate has to say.
+
+    Attributes
+    ----------
+    finished : tuple of Component
+        Of the stages that are within the tolerance, up to the first that is not.
+    ladders : tuple of tuples of Rung
+        Theirs, and that of the stage that is not.
+    hint : Candidate or None
+        What was found in that stage.
+    """
+
+    finished: tuple[Component, ...] = ()
+    ladders: tuple[tuple[Rung, ...], ...] = ()
+    hint: Candidate | None = None
+
+
+def read_saved(
     path: Path, matrix: Array, of_this_problem: Certificate, tolerance: Tolerance
-) -> tuple[list[Component], list[tuple[Rung, ...]]]:
-    """Read a certificate, verify it, and return the stages that are within the tolerance.
+) -> Saved:
+    """Read a certificate, verify it, and return what need not be done again.
 
     Parameters
     ----------
@@ -32,7 +54,7 @@ def finished_stages(
     tolerance : Tolerance
     """
     if not path.exists():
-        return [], []
+        return Saved()
     try:
         saved = Certificate.load(path)
     except Unreadable as error:
@@ -46,38 +68,83 @@ def finished_stages(
         raise InputError(f"resume: {str(path)!r} is not verified ({verdict.reason})")
     components: list[Component] = []
     ladders: list[tuple[Rung, ...]] = []
+    vectors = saved.arrays["components.npy"]
     for k, stage in enumerate(saved.manifest["stages"]):
         value, upper = float(stage["variance"]), float(stage["upper_bound"])
-        if not tolerance.met(value, upper):
-            break
-        vector = np.array(saved.arrays["components.npy"][k])
+        vector = np.array(vectors[k])
         vector.flags.writeable = False
+        try:
+            ladders.append(_Ladder(saved.arrays, k, matrix, asked["kind"]).rungs())
+        except (LookupError, ValueError) as error:
+            raise InputError(f"resume: {str(path)!r} is damaged (stage {k + 1}: {error})") from None
+        if not tolerance.met(value, upper):
+            return Saved(tuple(components), tuple(ladders), Candidate(value, vector))
         components.append(Component(vector, value, upper, Status.OPTIMAL))
-        ladders.append(_ladder(saved.arrays, k))
-    return components, ladders
+    return Saved(tuple(components), tuple(ladders))
 
 
-def _ladder(arrays: dict[str, Array], k: int) -> tuple[Rung, ...]:
+class _Ladder:
     """The rungs of a stage, as they were written."""
-    folder = f"stage-{k}"
-    if f"{folder}/kinds.npy" not in arrays:
-        return ()
-    kept = _split(arrays, f"{folder}/kept", arrays[f"{folder}/kept.npy"])
-    removed = _split(arrays, f"{folder}/removed", arrays[f"{folder}/removed.npy"])
-    forced = _split(arrays, f"{folder}/forced", arrays[f"{folder}/forced.npy"])
-    branches = arrays[f"{folder}/steps.npy"].tolist()
-    steps = [Step(r, b, f) for r, b, f in zip(removed, branches, forced, strict=True)]
-    ends = [0, *arrays[f"{folder}/steps_ends.npy"].tolist()]
-    rungs = []
-    for i, kind in enumerate(arrays[f"{folder}/kinds.npy"].tolist()):
-        level = float(arrays[f"{folder}/levels.npy"][i])
-        argument = Argument(Ground(kind), level, kept[i], tuple(steps[ends[i] : ends[i + 1]]))
-        upper = float(arrays[f"{folder}/bounds.npy"][i])
-        rungs.append(Rung(i + 1, None, upper, argument=argument))
-    return tuple(rungs)
 
+    def __init__(self, arrays: dict[str, Array], k: int, matrix: Array, kind: str) -> None:
+        folder = f"stage-{k}/"
+        self.arrays = {
+            name.removeprefix(folder).removesuffix(".npy"): array
+            for name, array in arrays.items()
+            if name.startswith(folder)
+        }
+        self.matrix, self.kind = matrix, kind
+        self.previous = arrays["components.npy"][:k]
 
-def _split(arrays: dict[str, Array], name: str, values: Array) -> list[IntArray]:
-    ends = arrays[f"{name}_ends.npy"]
-    parts = np.split(values.astype(np.intp), ends[:-1].astype(np.intp)) if len(ends) else []
-    return list(parts)
+    def rungs(self) -> tuple[Rung, ...]:
+        """Return them all; what a checker does not look at is checked here."""
+        arrays = self.arrays
+        if "kinds" not in arrays:
+            return ()
+        kept, removed, forced = (self._lists(name) for name in ("kept", "removed", "forced"))
+        branches = arrays["steps"].tolist()
+        steps = [Step(r, b, f) for r, b, f in zip(removed, branches, forced, strict=True)]
+        ends = [0, *arrays["steps_ends"].tolist()]
+        rungs = []
+        for i, (kind, best) in enumerate(zip(arrays["kinds"].tolist(), self._best(), strict=True)):
+            level, upper = float(arrays["levels"][i]), float(arrays["bounds"][i])
+            argument = Argument(Ground(kind), level, kept[i], tuple(steps[ends[i] : ends[i + 1]]))
+            rungs.append(Rung(i + 1, best, upper, argument=argument))
+        return tuple(rungs)
+
+    def _best(self) -> Iterator[Candidate | None]:
+        """The vectors that were found for each sparsity."""
+        if "values" not in self.arrays:
+            yield from [None] * len(self.arrays["kinds"])
+            return
+        loadings, at = self.arrays["loadings"], 0
+        for i, support in enumerate(self._lists("found")):
+            if len(support) == 0:
+                yield None
+                continue
+            vector = np.zeros(self.matrix.shape[1])
+            vector[support] = loadings[at : at + len(support)]
+            at += len(support)
+            value = float(self.arrays["values"][i])
+            if not self._is_right(value, vector, support, i + 1):
+                raise ValueError(f"the vector of rung {i + 1} is not what it says")
+            vector.flags.writeable = False
+            yield Candidate(value, vector)
+
+    def _is_right(self, value: float, vector: Array, support: IntArray, size: int) -> bool:
+        """Whether a vector is feasible and has its value."""
+        products = np.abs(self.previous @ vector)
+        part = self.matrix[:, support]
+        part = part[support] if self.kind == "matrix" else part.T @ part
+        x, scale = vector[support], float(np.abs(part).max())
+        return bool(
+            len(support) <= size
+            and abs(float(x @ x) - 1) <= ORTHOGONALITY
+            and products.max(initial=0.0) <= ORTHOGONALITY
+            and abs(float(x @ part @ x) - value) <= ACCURACY * scale
+        )
+
+    def _lists(self, name: str) -> list[IntArray]:
+        """Lists that were written end to end."""
+        values, ends = self.arrays[name].astype(np.intp), self.arrays[f"{name}_ends"]
+        return list(np.split(values, ends[:-1].astype(np.intp))) if len(ends) else []

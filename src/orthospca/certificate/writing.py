@@ -14,7 +14,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.certificate.files import Certificate
 from orthospca.model.result import Component
 from orthospca.search.outcome import Rung
-from orthospca.verify import FORMAT, VERSION, fingerprint
+from orthospca.verify import FORMAT, VERSION
 
 #: Bytes of a matrix up to which the certificate holds it.
 LARGEST_HELD = 2**24
@@ -28,6 +28,7 @@ def make_certificate(
     ladders: Sequence[Sequence[Rung]],
     exhausted: bool,
     tolerances: dict[str, float],
+    sha256: str,
 ) -> Certificate:
     """Gather what a checker needs.
 
@@ -44,6 +45,8 @@ def make_certificate(
     exhausted : bool
     tolerances : dict
         What was asked for; the checker does not look at it.
+    sha256 : str
+        Fingerprint of the matrix.
     """
     n = matrix.shape[1]
     stages: list[dict[str, Any]] = []
@@ -70,7 +73,7 @@ def make_certificate(
         "problem": {
             "kind": kind,
             "features": n,
-            "sha256": fingerprint(matrix),
+            "sha256": sha256,
             "sparsity": [int(p) for p in sparsity],
             **tolerances,
         },
@@ -106,6 +109,13 @@ def _rungs(rungs: Sequence[Rung]) -> dict[str, Array]:
         ("forced", [step.forced for step in steps]),
     ):
         arrays[f"{name}.npy"], arrays[f"{name}_ends.npy"] = _end_to_end(parts)
+    # What was found for each sparsity: nothing is proved by it, and a resumed run has it back.
+    vectors = [np.zeros(0) if rung.best is None else rung.best.vector for rung in rungs]
+    supports = [np.flatnonzero(vector) for vector in vectors]
+    arrays["found.npy"], arrays["found_ends.npy"] = _end_to_end(supports)
+    loadings = [vector[support] for vector, support in zip(vectors, supports, strict=True)]
+    arrays["loadings.npy"] = np.concatenate([np.zeros(0), *loadings])
+    arrays["values.npy"] = np.array([0.0 if r.best is None else r.best.value for r in rungs])
     return arrays
 
 

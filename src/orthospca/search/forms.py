@@ -88,6 +88,15 @@ class Form(Protocol):
         """Proved bound on supports of a size, given one for supports with one index less."""
         ...
 
+    @property
+    def largest_variance(self) -> float:
+        """Size of the numbers that a bound without a level is made of."""
+        ...
+
+    def passing(self, size: int, level: float, below: float) -> IntArray:
+        """Return the features that the rule of that bound does not exclude at a level."""
+        ...
+
     def restricted(self, features: IntArray, size: int) -> tuple[Subproblem, IntArray]:
         """Return the stage on some features, and those that components use; which they are."""
         ...
@@ -168,6 +177,17 @@ class MatrixForm:
     def bound_without_level(self, size: int, below: float) -> float:
         """The size-th largest root of the border rule."""
         return bound_without_level(below, self._diagonal, self._sums[:, size - 2], size)
+
+    @property
+    def largest_variance(self) -> float:
+        """The largest of the form."""
+        return float(np.abs(self._diagonal).max(initial=0.0))
+
+    def passing(self, size: int, level: float, below: float) -> IntArray:
+        """The border rule, with whole rows."""
+        if size > self.n_features:
+            return np.arange(self.n_features)
+        return np.flatnonzero(stays(level, below, self._diagonal, self._sums[:, size - 2]))
 
     def restricted(self, features: IntArray, size: int) -> tuple[Subproblem, IntArray]:
         """Return the stage on some features and those that components use."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from orthospca.model.tolerance import AIM, Tolerance
 from orthospca.numerics.rounding import add_up
 from orthospca.search.forms import Form, value_of, with_rounding
 from orthospca.search.knowledge import Knowledge
-from orthospca.search.outcome import Argument, Ground, Rung, embedded_steps
+from orthospca.search.outcome import NOTHING_BEGUN, Argument, Begun, Ground, Rung, embedded_steps
 from orthospca.supports.best import Candidate
 
 #: Of the gain that the next rung promises, a rung may leave this share open …
@@ -35,6 +36,9 @@ SMALLEST_SHARE = 0.2
 COARSE = 0.03
 #: A stage is hard if so many of its rungs could not be proved.
 HARD = 3
+
+#: Shares of its size by which a level is raised until rounding leaves no doubt, and how often.
+LIFT, LIFTS = 2.0**-48, 8
 
 #: Closes what is left of a rung, or does what it can in little time.
 Closer = Callable[[Knowledge[Subproblem], Settings], None]
@@ -76,6 +80,8 @@ class Ladder:
     close : callable
     caps : sequence of float
         Bounds for sparsities 1, 2, … that are known already.
+    begun : Begun
+        Rungs that were proved before, and who is told of new ones.
     """
 
     def __init__(
@@ -87,6 +93,7 @@ class Ladder:
         watch: Watch,
         close: Closer,
         caps: Sequence[float] = (),
+        begun: Begun = NOTHING_BEGUN,
     ) -> None:
         self.form = form
         self.size = size
@@ -99,6 +106,7 @@ class Ladder:
         self.coarse = False
         self._close = close
         self._caps = [*caps, *[math.inf] * (size - len(caps))]
+        self._begun = begun
 
     def find(self) -> None:
         """Look for good vectors of every sparsity."""
@@ -141,15 +149,39 @@ class Ladder:
         told = False
         for size in range(2, self.size):
             self.coarse |= self.watch.clock.is_half_gone
-            self.rungs.append(self._rung(size))
+            self.rungs.append(self._taken(size) or self._rung(size))
+            if (best := self.best[self.size]) is not None:
+                self._begun.tell(self.completed, best)
             if not told and (self._resisted >= HARD or self.watch.clock.is_half_gone):
                 told = True
                 when_hard()
 
+    def completed(self) -> tuple[Rung, ...]:
+        """Return all rungs, with what follows from them for those that are still to come."""
+        rungs = list(self.rungs)
+        for size in range(len(rungs) + 1, self.size + 1):
+            bound, why = self._cap(size, rungs[-1].upper)
+            rungs.append(Rung(size, self.best[size], bound, argument=why))
+        return tuple(rungs)
+
+    def _taken(self, size: int) -> Rung | None:
+        """A rung that was proved before, and as closely as is asked for now."""
+        rung = self._begun.rungs[size - 1] if size <= len(self._begun.rungs) else None
+        best = self.best[size]
+        if rung is None or rung.best is None or best is None or rung.argument is None:
+            return None
+        value = max(best.value, rung.best.value)
+        if rung.upper > value + self._slack(size) * (1 + 1e-9) + 4 * self.form.rounding:
+            return None
+        if rung.best.value > best.value:
+            # As when it was found: it leads on to vectors of larger sparsities.
+            self._follow(rung.best, size)
+        return replace(rung, best=self.best[size])
+
     def _rung(self, size: int) -> Rung:
         """Prove one rung."""
         form, best = self.form, self.best[size]
-        cap, why = self._cap(size)
+        cap, why = self._cap(size, self.below)
         if best is None or self.watch.out_of_time():
             return Rung(size, best, cap, argument=why)
         slack = self._slack(size)
@@ -177,16 +209,27 @@ class Ladder:
         # Features that were left out for their number are not ruled out.
         return Rung(size, best, upper, len(kept), argument if outside <= level else None)
 
-    def _cap(self, size: int) -> tuple[float, Argument]:
+    def _cap(self, size: int, below: float) -> tuple[float, Argument]:
         """What is known of a rung before anything is done for it, and why."""
-        bounds = [
-            (self._caps[size - 1], Ground.CAP),
-            (self.form.bound_without_level(size, self.below), Ground.ROOTS),
-        ]
-        known, ground = min(bounds, key=lambda bound: bound[0])
+        known, why = self.without_level(size, below)
+        if self._caps[size - 1] <= known:
+            known, why = self._caps[size - 1], Argument(Ground.CAP)
         if not math.isfinite(known):
-            known, ground = self.form.cheap_bound(size), Ground.ROWS
-        return max(known, self.below), Argument(ground)
+            known, why = self.form.cheap_bound(size), Argument(Ground.SUMS)
+        return max(known, below), why
+
+    def without_level(self, size: int, below: float) -> tuple[float, Argument]:
+        """Bound a rung by the one below it alone: too few features can be in a larger support."""
+        bound = self.form.bound_without_level(size, below)
+        if not (self.settings.proof and math.isfinite(bound)):
+            return bound, Argument(Ground.SIEVE, bound)
+        # Rounding may let a feature pass that is out: the level is raised until it is.
+        for _ in range(LIFTS):
+            kept = self.form.passing(size, bound, below)
+            if len(kept) < size:
+                return bound, Argument(Ground.SIEVE, bound, kept)
+            bound = add_up(bound, LIFT * max(abs(bound), self.form.largest_variance))
+        return math.inf, Argument(Ground.SIEVE)
 
     def _slack(self, size: int) -> float:
         """How far above its best vector a rung is to be proved."""

@@ -24,7 +24,7 @@ from orthospca.search.descent import descend
 from orthospca.search.forms import SMALLEST_SCALE, Form, MatrixForm, with_rounding
 from orthospca.search.knowledge import Knowledge
 from orthospca.search.ladder import COARSE, Ladder, searched
-from orthospca.search.outcome import Argument, Ground, Outcome, Rung
+from orthospca.search.outcome import NOTHING_BEGUN, Argument, Begun, Ground, Outcome, Rung
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import Candidate
 from orthospca.supports.enumeration import LARGEST_ENUMERATION, count_supports
@@ -38,6 +38,7 @@ def solve_stage(
     incumbent: Candidate | None = None,
     cap: float = math.inf,
     caps: Sequence[float] = (),
+    begun: Begun = NOTHING_BEGUN,
 ) -> Outcome:
     """Solve one stage by the method asked for.
 
@@ -52,17 +53,21 @@ def solve_stage(
         A proved bound on the stage that is known already.
     caps : sequence of float
         Proved bounds for sparsities 1, 2, … that are known already.
+    begun : Begun
+        Rungs that were proved before, and who is told of new ones.
     """
     part, kept = problem.without_spent_features()
     if len(kept) == 0:
         return Outcome(None, -math.inf, Status.EXHAUSTED, 0)
     if len(kept) < problem.n_features and incumbent is not None:
         incumbent = Candidate(incumbent.value, incumbent.vector[kept])
+    if len(kept) < problem.n_features:
+        begun = begun.within(kept, problem.n_features)
     tolerance = settings.tolerance.at_resolution(part.resolution)
     known = Knowledge(part, tolerance, watch, incumbent, cap)
     try:
         if settings.method is Method.BRANCH_AND_BOUND:
-            outcome = _by_ladder(known, settings, caps)
+            outcome = _by_ladder(known, settings, caps, begun)
         else:
             outcome = _SOLVERS[settings.method](known, settings)
     except KeyboardInterrupt:
@@ -138,11 +143,13 @@ def _search_classically(
     return _tree(known, bound, enumerate_below, settings).run([_everything(known.problem)])
 
 
-def _by_ladder(known: Knowledge[Subproblem], settings: Settings, caps: Sequence[float]) -> Outcome:
+def _by_ladder(
+    known: Knowledge[Subproblem], settings: Settings, caps: Sequence[float], begun: Begun
+) -> Outcome:
     """Rung after rung, then everything there is on what the last rung leaves."""
     problem = known.problem
     form = MatrixForm(problem)
-    found = climb_stage(form, problem.sparsity, known, settings, caps)
+    found = climb_stage(form, problem.sparsity, known, settings, caps, begun)
     if found is not None:
         return found
     # No feasible vector was found: there is nothing to prune by.
@@ -152,7 +159,7 @@ def _by_ladder(known: Knowledge[Subproblem], settings: Settings, caps: Sequence[
         return outcome
     # Now there is one: the ladder can be climbed, and its argument written down.
     again = Knowledge(problem, known.tolerance, known.watch, outcome.best)
-    return climb_stage(form, problem.sparsity, again, settings, caps) or outcome
+    return climb_stage(form, problem.sparsity, again, settings, caps, begun) or outcome
 
 
 def climb_stage(
@@ -161,6 +168,7 @@ def climb_stage(
     known: Knowledge[Any],
     settings: Settings,
     caps: Sequence[float] = (),
+    begun: Begun = NOTHING_BEGUN,
 ) -> Outcome | None:
     """Climb the ladder of a stage, and close what its last rung leaves.
 
@@ -176,6 +184,8 @@ def climb_stage(
     settings : Settings
     caps : sequence of float
         Proved bounds for sparsities 1, 2, … that are known already.
+    begun : Begun
+        Rungs that were proved before, and who is told of new ones.
 
     Returns
     -------
@@ -183,8 +193,8 @@ def climb_stage(
         None if no feasible vector was found.
     """
     watch, tolerance = known.watch, known.tolerance
-    ladder = Ladder(form, size, tolerance, settings, QuietWatch(watch), close_quickly, caps)
-    known.tighten(form.cheap_bound(size), Argument(Ground.ROWS))
+    ladder = Ladder(form, size, tolerance, settings, QuietWatch(watch), close_quickly, caps, begun)
+    known.tighten(form.cheap_bound(size), Argument(Ground.SUMS))
     ladder.find()
     if known.best is not None:
         ladder.offer(known.best, int(np.count_nonzero(known.best.vector)))
@@ -204,7 +214,7 @@ def climb_stage(
     if size == 1:
         known.settle(ladder.below, Reason.CLIMBED)
         return replace(known.outcome(), rungs=tuple(ladder.rungs))
-    known.tighten(form.bound_without_level(size, ladder.below), Argument(Ground.ROOTS))
+    known.tighten(*ladder.without_level(size, ladder.below))
     known.tell(1)
     verdict = _last_rung(form, size, ladder, known, settings)
     outcome = known.outcome(verdict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
@@ -30,6 +31,8 @@ class Request:
         Feasible vectors that are known already.
     caps : tuple of float
         Proved bounds for sparsities 1, 2, … that are known already.
+    begun : Begun
+        What an earlier run has proved of the stage, and who is to know what this one does.
     """
 
     sparsity: int
@@ -37,6 +40,7 @@ class Request:
     cap: float = math.inf
     hints: tuple[Candidate, ...] = ()
     caps: tuple[float, ...] = ()
+    begun: Begun = field(default_factory=lambda: Begun())
 
     @property
     def best_hint(self) -> Candidate | None:
@@ -49,9 +53,8 @@ class Ground(IntEnum):
 
     SINGLE = 0
     SIEVE = 1
-    ROOTS = 2
-    CAP = 3
-    ROWS = 4
+    CAP = 2
+    SUMS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,12 @@ class Argument:
     def embedded(self, places: IntArray) -> Argument:
         """Return the argument in terms of the features of which these were a part."""
         return replace(self, kept=places[self.kept], steps=embedded_steps(self.steps, places))
+
+    def within(self, places: IntArray) -> Argument:
+        """Return the argument in terms of some features, which are all that it speaks of."""
+        numbers = np.zeros(int(places.max(initial=-1)) + 1, dtype=np.intp)
+        numbers[places] = np.arange(len(places))
+        return self.embedded(numbers)
 
 
 def embedded_steps(steps: tuple[Step, ...], places: IntArray) -> tuple[Step, ...]:
@@ -119,6 +128,49 @@ class Rung:
         best = None if self.best is None else self.best.embedded(places, n)
         argument = None if self.argument is None else self.argument.embedded(places)
         return replace(self, best=best, argument=argument)
+
+    def within(self, places: IntArray) -> Rung:
+        """Return the rung in terms of some features, which are all that it speaks of."""
+        best = None if self.best is None else Candidate(self.best.value, self.best.vector[places])
+        argument = None if self.argument is None else self.argument.within(places)
+        return replace(self, best=best, argument=argument)
+
+
+#: Makes what is known of all rungs of a stage, with those still to come.
+Rungs = Callable[[], tuple[Rung, ...]]
+
+
+def _tell_nobody(rungs: Rungs, best: Candidate) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """A stage as an earlier run left it, and what is kept of this one while it goes on.
+
+    Attributes
+    ----------
+    rungs : tuple of Rung
+        What was proved before.
+    tell : callable
+        Called after every rung, with a way to make all of them and the best vector.
+    """
+
+    rungs: tuple[Rung, ...] = ()
+    tell: Callable[[Rungs, Candidate], None] = _tell_nobody
+
+    def within(self, places: IntArray, n: int) -> Begun:
+        """Return the same in terms of some of the n features."""
+
+        def tell(rungs: Rungs, best: Candidate) -> None:
+            self.tell(
+                lambda: tuple(rung.embedded(places, n) for rung in rungs()),
+                best.embedded(places, n),
+            )
+
+        return Begun(tuple(rung.within(places) for rung in self.rungs), tell)
+
+
+NOTHING_BEGUN = Begun()
 
 
 @dataclass(frozen=True, eq=False)

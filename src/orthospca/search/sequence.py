@@ -15,7 +15,7 @@ from orthospca.model.result import Component, Status
 from orthospca.model.tolerance import Tolerance
 from orthospca.numerics.rigor import RANK_TOLERANCE
 from orthospca.numerics.rounding import add_up
-from orthospca.search.outcome import Outcome, Request, Rung
+from orthospca.search.outcome import NOTHING_BEGUN, Begun, Outcome, Request, Rung, Rungs
 from orthospca.supports.best import Candidate
 
 #: How a stage may end with a better component still to be found.
@@ -78,7 +78,16 @@ class Record(Protocol):
     """Something that is kept of a run while it goes on."""
 
     def ladder(self, k: int) -> tuple[Rung, ...]:
-        """What was proved before for a component that is known already."""
+        """What was proved before for a component, whether or not its stage was finished."""
+        ...
+
+    def hint(self, k: int) -> Candidate | None:
+        """The component of a stage that was not finished."""
+        ...
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to take note."""
         ...
 
     def show(self, found: Found) -> None:
@@ -115,18 +124,20 @@ def run_stages(
     for k, component in enumerate(known):
         ladder = record.ladder(k) if record is not None else ()
         sequence.take(component, add_up(component.upper_bound, -component.variance), ladder)
+    if record is not None:
+        sequence.offer(record.hint(len(known)))
     ended: Status | None = None
     while sequence.incomplete:
         k = len(sequence.components)
         watch.begin_stage(k, len(limits) - k)
-        outcome = stages.solve(sequence.request())
+        outcome = stages.solve(sequence.request(record))
         if outcome.best is None:
             ended = outcome.status
             break
         sequence.add(outcome, watch.clock.stage_elapsed)
         if watch.interrupted:
             break
-        if record is not None and sequence.incomplete:
+        if record is not None and record.is_due and sequence.incomplete:
             record.show(sequence.found(None))
     return sequence.found(ended)
 
@@ -167,11 +178,36 @@ class _Sequence:
         vectors = [component.vector for component in self.components]
         return np.column_stack([np.zeros((self._stages.n_features, 0)), *vectors])
 
-    def request(self) -> Request:
+    def offer(self, hint: Candidate | None) -> None:
+        """Take a vector that may be a good one for the next stage."""
+        if hint is not None:
+            self._hints.append(hint)
+
+    def request(self, record: Record | None = None) -> Request:
         """What is asked of the next stage."""
         limit, previous = self._limits[len(self.components)], self.previous
         hints = tuple(h for h in self._hints if _is_feasible(h, limit, previous))
-        return Request(limit, previous, self._cap(), hints, self._caps)
+        begun = NOTHING_BEGUN if record is None else self._begun(record)
+        return Request(limit, previous, self._cap(), hints, self._caps, begun)
+
+    def _begun(self, record: Record) -> Begun:
+        """What is known of the next stage from an earlier run; its rungs are taken note of."""
+
+        def tell(rungs: Rungs, best: Candidate) -> None:
+            if not record.is_due:
+                return
+            ladder, found = rungs(), self.found(None)
+            upper = max(min(ladder[-1].upper, self._cap()), best.value)
+            begun = Component(best.vector, best.value, upper, Status.INTERRUPTED)
+            record.show(
+                replace(
+                    found,
+                    components=(*found.components, begun),
+                    ladders=(*found.ladders, ladder),
+                )
+            )
+
+        return Begun(record.ladder(len(self.components)), tell)
 
     def _cap(self) -> float:
         """The smallest bound of an earlier stage with at least the same sparsity."""
@@ -197,8 +233,6 @@ class _Sequence:
             deflated_variance=outcome.deflated_value,
         )
         guarantee = outcome.guarantee
-        if self._stages.nested and outcome.rungs and not self.components:
-            self.path = tuple(self._point(rung) for rung in outcome.rungs if rung.best)
         guarantee = add_up(upper, -value) if guarantee is None else guarantee
         self.take(component, guarantee, outcome.rungs)
         self._hints = [h for h in self._hints if h.vector is not best.vector]
@@ -208,6 +242,8 @@ class _Sequence:
 
     def take(self, component: Component, guarantee: float, ladder: tuple[Rung, ...] = ()) -> None:
         """Append a component."""
+        if self._stages.nested and ladder and not self.components:
+            self.path = tuple(self._point(rung) for rung in ladder if rung.best)
         self.components.append(component)
         self.guarantees.append(guarantee)
         self.ladders.append(ladder)

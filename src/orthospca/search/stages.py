@@ -41,7 +41,13 @@ class MatrixStages:
         """Solve the stage that comes next."""
         problem = Subproblem(self._covariance, request.sparsity, request.previous)
         return solve_stage(
-            problem, self._settings, self._watch, request.best_hint, request.cap, request.caps
+            problem,
+            self._settings,
+            self._watch,
+            request.best_hint,
+            request.cap,
+            request.caps,
+            request.begun,
         )
 
 

@@ -205,8 +205,11 @@ class DataForm:
         return float(np.max(self.variances, where=usable, initial=-math.inf))
 
     def cheap_bound(self, size: int) -> float:
-        """Bound supports by variances alone."""
-        return self._with_room(float(potential(self._roots, size).max()))
+        """No eigenvalue of a part exceeds the sum of its variances."""
+        # A checker does not ask how components have changed some of them.
+        variances = self.covariance.diagonal if self.proof else self.variances
+        largest = float(np.sort(variances)[-size:].sum())
+        return self._with_room(raised(largest * (1 + 2 * self.covariance.relative_radius), size))
 
     def _with_room(self, upper: float) -> float:
         """A bound from variances that a checker, which adds them up anew, does not exceed."""
@@ -227,6 +230,16 @@ class DataForm:
             return below
         last = float(np.partition(self.variances, self.n_features - size)[self.n_features - size])
         return self._with_room(add_up(max(below, 0.0), last))
+
+    @property
+    def largest_variance(self) -> float:
+        """The largest of the form."""
+        return float(self.variances.max())
+
+    def passing(self, size: int, level: float, below: float) -> IntArray:
+        """Those whose variances are larger than that of the smallest member can be."""
+        last = float(np.partition(self.variances, self.n_features - size)[self.n_features - size])
+        return np.flatnonzero(self.members & (self.variances > last))
 
     # What is left
 

@@ -79,7 +79,9 @@ class WideProblem:
         tolerance = settings.tolerance.at_resolution(4 * form.rounding)
         known = Knowledge(form, tolerance, watch, hint, request.cap)
         try:
-            outcome = climb_stage(form, request.sparsity, known, settings, request.caps)
+            outcome = climb_stage(
+                form, request.sparsity, known, settings, request.caps, request.begun
+            )
         except KeyboardInterrupt:
             outcome = known.interrupted()
         self.largest_matrix = max(self.largest_matrix, form.largest_matrix)
