@@ -69,7 +69,7 @@ def test_dense(dense, tmp_path):
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     B = X - X.mean(axis=0)
     first = np.linalg.svd(B, compute_uv=False)[0] ** 2 / np.square(B).sum()
-    assert f"{first:.1%}" in report and direct.note in report
+    assert f"{100 * first:.1f}\N{NO-BREAK SPACE}%" in report and direct.note in report
 
 
 @pytest.mark.parametrize("option", [[], ["--correlation"]], ids=["covariance", "correlation"])

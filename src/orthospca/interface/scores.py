@@ -84,7 +84,11 @@ def scores_of(values: Any, result: Result, *, correlation: bool = False) -> Arra
     if isinstance(values, DataCovariance):
         return math.sqrt(values.n_samples - 1) * (values.factor(used) @ X[:, used].T)
     columns = values[:, used]
-    columns = np.array(columns.toarray() if hasattr(columns, "toarray") else columns, dtype=float)
+    if hasattr(columns, "toarray"):
+        if not np.isnan(columns.data).any():
+            return _sparse_scores(columns, X[:, used], correlation)
+        columns = columns.toarray()
+    columns = np.array(columns, dtype=float)
     found = np.zeros((len(columns), len(X)))
     if not len(used):
         return found
@@ -94,6 +98,16 @@ def scores_of(values: Any, result: Result, *, correlation: bool = False) -> Arra
     for k, component in enumerate(X[:, used]):
         chosen = np.flatnonzero(component)  # a zero loading asks for nothing, a missing value too
         found[:, k] = columns[:, chosen] @ component[chosen]
+    return found
+
+
+def _sparse_scores(columns: Any, X: Array, correlation: bool) -> Array:
+    """The scores of sparse columns, which are centred in the product and not in storage."""
+    if not X.size:
+        return np.zeros((columns.shape[0], len(X)))
+    moments = DataCovariance(columns, correlation=correlation)
+    weights = (X / moments.scale).T
+    found: Array = columns @ weights - moments.mean @ weights
     return found
 
 

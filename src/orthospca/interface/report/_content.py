@@ -33,6 +33,8 @@ MOST_PARTS = 12
 MOST_BARS = 12
 #: Rows of the table of loadings.
 MOST_ROWS = 2000
+#: Rows that are printed.
+MOST_PRINTED = 200
 #: Components that have a column each in it.
 MOST_COLUMNS = 10
 #: Bytes of the result that the page carries for downloads.
@@ -245,8 +247,11 @@ def _loadings(section: Section, number: int) -> Panel:
     )
     beside: list[object] = [element("div", search, class_="controls script"), made]
     if left_out > 0:
-        beside.append(paragraph(f"The {left_out} smallest are not in this table.", kind="note"))
-    content = _figures_of(_figures.loadings_map(section), element("div", *beside))
+        text = f"The {left_out} smallest loadings are not in this table; loadings.csv has all."
+        beside.append(paragraph(text, kind="note"))
+    # On paper a table of very many rows would be a book.
+    kind = "unprinted" if len(rows) > MOST_PRINTED else ""
+    content = _figures_of(_figures.loadings_map(section), element("div", *beside, class_=kind))
     return Panel("loadings", "Loadings", (content,))
 
 

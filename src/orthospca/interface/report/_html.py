@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 #: Characters that HTML has no place for, not even as references.
@@ -53,7 +54,8 @@ def paragraph(*content: object, kind: str = "") -> Html:
 
 def named(text: object) -> Html:
     """A name, whose direction of writing does not turn what stands around it."""
-    return element("bdi", text)
+    turns = any(unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in str(text))
+    return element("bdi", text) if turns else escape(text)
 
 
 def facts(pairs: Iterable[tuple[str, object]], kind: str = "") -> Html:

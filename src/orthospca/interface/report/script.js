@@ -202,7 +202,8 @@
     const number = Number(text.replace("−", "-").replace(/[%\s<+]/g, ""));
     return text !== "" && Number.isFinite(number) ? number : text;
   };
-  const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : typeof a === "number" ? -1 : typeof b === "number" ? 1 : a.localeCompare(b, undefined, { numeric: true }));
+  const order = new Intl.Collator(undefined, { numeric: true });
+  const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : typeof a === "number" ? -1 : typeof b === "number" ? 1 : order.compare(a, b));
   for (const table of all("table.sortable")) {
     const headings = all("thead th", table);
     headings.forEach((heading, column) => {
