@@ -34,6 +34,8 @@ from orthospca.interface.tables._table import Table, TableError, counted, listed
 INDEX_HEADINGS = frozenset(
     {"id", "ids", "index", "idx", "row", "rownames", "no", "no.", "nr", "#", "unnamed: 0"}
 )
+#: What makes a text of a number, at either end.
+SIGNS = "%‰€$£¥ \u00a0\u202f"
 
 Row = tuple[int, list[str]]
 """The number of a line, and its cells."""
@@ -100,13 +102,24 @@ def table_from_cells(
     if len(full) < len(rows):
         blank = len(rows) - len(full)
         said.append(f"skipped {blank} line{'' if blank == 1 else 's'} of nothing but separators")
-    grid = _with_headings(path, full, reading.header, how_separated)
+    above = _lines_above(full)
+    if above:
+        said.append(f"skipped {above} line{'' if above == 1 else 's'} above the table")
+    grid = _with_headings(path, full[above:], reading.header, how_separated)
     names, repeated = unique_names(_filled_in(grid.names, len(grid.rows[0])))
     said += repeated
     asked = positions_of(path, reading.leave_out, names)
     if reading.transpose:
         return _read_columns(path, _turned(grid, names, asked), reading.decimal, set(), said)
     return _read_columns(path, grid, reading.decimal, asked, said, names)
+
+
+def _lines_above(rows: list[Row]) -> int:
+    """How many lines come before the table: those that have nothing but a text at the left."""
+    for above, (_, cells) in enumerate(rows[:-2]):
+        if not cells[0] or any(cells[1:]) or looks_like_number(cells[0]):
+            return above
+    return 0
 
 
 def _with_headings(path: object, rows: list[Row], header: bool | None, how_separated: str) -> Grid:
@@ -195,8 +208,16 @@ def _read_columns(
     labels = {names[j]: columns[j] for j, label in enumerate(is_label) if label}
     row_names = grid.row_names or _row_names(labels, hidden)
     shown = {name: texts for name, texts in labels.items() if name}
+    chosen = {names[j] for j in asked}
     if not numbers:
         raise TableError(f"{path} holds no numbers, only text")
+    with_sign = [name for name, texts in shown.items() if name not in chosen and _has_sign(texts)]
+    if with_sign:
+        example = next(cell for cell in shown[with_sign[0]] if not is_missing(cell))
+        said = [
+            *said,
+            f"left out as text, because of a sign as in {example!r}: {listed(with_sign)}",
+        ]
     flags = [j for j in numbers if _holds_booleans(columns[j])]
     if flags:
         said = [*said, f"true and false were read as 1 and 0: {listed([names[j] for j in flags])}"]
@@ -259,6 +280,12 @@ def _holds_labels(cells: Sequence[str]) -> bool:
     if any(looks_like_number(cell) for cell in cells):
         return False
     return not all(is_missing(cell) for cell in cells)
+
+
+def _has_sign(cells: Sequence[str]) -> bool:
+    """Whether all texts are amounts with a sign of percent or of a currency."""
+    texts = [cell for cell in cells if not is_missing(cell)]
+    return all(cell != cell.strip(SIGNS) and looks_like_number(cell.strip(SIGNS)) for cell in texts)
 
 
 def _holds_booleans(cells: Sequence[str]) -> bool:
