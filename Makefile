@@ -39,14 +39,22 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip $(VENV) \
 		&& $(PYTHON) -m pip --python $(BIN)/python install -qq pip; }
 
-# One stamp for each set of extras; all of them share the environment.
+# One stamp for each set of extras; all of them share the environment.  What runs often is compiled,
+# on all cores, which pip would do file by file.
 $(VENV)/.with-%: pyproject.toml | $(BIN)/python
 	@echo "setting up $(VENV) ($*)"
-	@$(PIP) -e '.[$*]'
+	@$(PIP) --no-compile -e '.[$*]'
+	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1 || true
+	@touch $@ $(VENV)/.installed
+
+# A first look needs no extras, and few of the modules that compiling all of them would wait for.
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	@echo "setting up $(VENV)"
+	@$(PIP) --no-compile -e .
 	@touch $@
 
 .PHONY: demo
-demo: $(VENV)/.with-plot
+demo: $(VENV)/.installed
 	@$(BIN)/orthospca demo
 
 # Tests and the examples in docstrings, in one process for each core.
@@ -67,7 +75,8 @@ bench: $(VENV)/.with-plot
 .PHONY: docs
 docs: $(VENV)/.with-docs
 	$(BIN)/python docs/house.py
-	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
+	@$(BIN)/python docs/links.py
 	@echo "documentation: docs/_build/html/index.html"
 
 .PHONY: lint

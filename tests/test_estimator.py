@@ -6,11 +6,13 @@ import pickle
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
@@ -559,11 +561,62 @@ def test_missing_values_are_refused(value, container):
             method(container(X))
 
 
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array, sparse.csc_array])
+def test_missing_values_are_counted(container, wine):
+    """Tests that missing values are told by feature, with the imputer that helps, and it does."""
+    X = wine.copy()
+    X[3, 1] = X[5:9, 4] = np.nan
+    sentence = (
+        r"X contains NaN: 5 missing values in 2 of 13 features \(4 in feature 4, 1 in feature 1\), "
+        r"the first at row 3, feature 1; fill them in first, as make_pipeline\(SimpleImputer\(\)"
+    )
+    with pytest.raises(ValueError, match=sentence):
+        OrthogonalSparsePCA().fit(container(X))
+    frame = pd.DataFrame(X, columns=datasets.load_wine().feature_names)
+    with pytest.raises(ValueError, match=r"4 in 'magnesium', 1 in 'malic_acid'"):
+        OrthogonalSparsePCA().fit(frame)
+    pipeline = make_pipeline(SimpleImputer(), OrthogonalSparsePCA())
+    assert pipeline.fit_transform(X).shape == (178, 2)
+    # By pairs of features, as pandas does it: the matrix may be indefinite.
+    by_pairs = OrthogonalSparsePCA(2, 3, covariance="precomputed").fit(frame.cov())
+    assert by_pairs.status_ is Status.OPTIMAL
+
+
+def test_constant_features_are_noted(wine):
+    """Tests that the note lists every constant feature, by name if there are names."""
+    X = np.column_stack([np.full(178, 0.1), wine[:, :4], np.zeros(178)])
+    for data, listed in (
+        (X, "0, 5"),
+        (sparse.csr_array(X), "0, 5"),
+        (pd.DataFrame(X, columns=list("abcdef")), "'a', 'f'"),
+    ):
+        note = OrthogonalSparsePCA(1, 2).fit(data).result_.note
+        assert note.endswith(f"; 2 constant features have no variance: {listed}")
+    wide = OrthogonalSparsePCA(1, 2)
+    wide._tuning = tuned(formed=3)
+    assert wide.fit(X).result_.note.endswith("2 constant features have no variance: 0, 5")
+    assert OrthogonalSparsePCA(1, 2).fit(X[:, 1:5]).result_.note == ""
+    given = OrthogonalSparsePCA(1, 1, covariance="precomputed").fit(np.diag([1, 0]))
+    assert "constant" not in given.result_.note
+
+
+@pytest.mark.parametrize("kind", ["empirical", "correlation"])
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+def test_a_feature_that_cannot_be_squared_is_named(kind, container, wine):
+    """Tests that one feature out of range is refused by name, not taken for a constant one."""
+    names = datasets.load_wine().feature_names
+    for unit in (1e190, 1e-190):
+        X = wine.copy()
+        X[:, 3] *= unit
+        with pytest.raises(ValueError, match=r"feature 3.*rescale the data"):
+            OrthogonalSparsePCA(1, 2, covariance=kind).fit(container(X))
+        with pytest.raises(ValueError, match=rf"feature '{names[3]}'.*rescale the data"):
+            OrthogonalSparsePCA(1, 2, covariance=kind).fit(pd.DataFrame(X, columns=names))
+
+
 def test_overflow_is_refused():
     """Tests numbers whose squares are none."""
-    sentence = (
-        r"covariance of X must be between 1e-100 and 1e\+100 in magnitude.*: rescale the data"
-    )
+    sentence = r"covariance of X, in feature [01], must be between 1e-100 and .*: rescale the data"
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     for unit in (1e200, 1e60, 1e-60, 1e-200):
         with pytest.raises(ValueError, match=sentence):
@@ -619,3 +672,31 @@ def test_wide_data_need_no_covariance_matrix(monkeypatch) -> None:
         data_based.transform(planted.data).var(axis=0, ddof=1), data_based.explained_variance_
     )
     assert "row bounds left" in data_based.result_.note
+
+
+def test_verbose_prints_a_line_for_each_component(capsys):
+    """Tests that verbose says what was found, and that silence is the default."""
+    X = datasets.load_wine().data
+    OrthogonalSparsePCA(2, 3, covariance="correlation").fit(X)
+    assert capsys.readouterr().out == ""
+    estimator = OrthogonalSparsePCA(2, 3, covariance="correlation", verbose=1).fit(X)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    for k, (line, variance) in enumerate(zip(lines, estimator.explained_variance_, strict=True)):
+        said = f"[OrthogonalSparsePCA] component {k + 1} of 2 done: variance {variance:.6g}, "
+        assert line.startswith(said)
+    with pytest.raises(ValueError, match="verbose must be an integer, got 'loud'"):
+        OrthogonalSparsePCA(2, 3, verbose="loud").fit(X)
+
+
+def test_a_fitted_estimator_shows_what_it_found():
+    """Tests that scikit-learn's diagram stays, with the components below it once fitted."""
+    estimator = OrthogonalSparsePCA(2, 3, covariance="correlation")
+    before = estimator._repr_mimebundle_()["text/html"]
+    assert "sk-top-container" in before
+    assert "Orthogonal sparse components" not in before
+    estimator.fit(datasets.load_wine().data)
+    for text in (estimator._repr_mimebundle_()["text/html"], estimator._repr_html_()):
+        assert "sk-top-container" in text
+        assert text.count("Orthogonal sparse components") == 1
+        assert "all certified within tolerance" in text

@@ -301,7 +301,8 @@ def test_summary():
     lines = sparsity_path(Q, [2, 5]).summary().splitlines()
     columns = ["sparsity", "variance", "of total", "upper bound", "gap", "status"]
     assert re.split(r"  +", lines[0]) == columns
-    assert lines[2].split()[:3] == ["5", "3.40615", "26.2%"]
+    assert lines[2].strip() == "+0, +1"
+    assert lines[3].split()[:3] == ["5", "3.40615", "26.2%"]
     assert lines[-1].startswith("2 sparsities;")
     assert lines[-1].endswith("all certified within tolerance")
     several = sparsity_path(Q, [5], n_components=13).summary().splitlines()
@@ -309,6 +310,75 @@ def test_summary():
     assert several[1].endswith("exhausted")
     stopped = sparsity_path(hard(), [6], gap=0.0, method="eigenvalue", node_limit=1)
     assert "stopped: node limit" in stopped.summary()
+
+
+def test_what_enters_and_leaves():
+    """Tests the changes against the supports, by name, for the first and for later components."""
+    pitprops = datasets.load_pitprops()
+    names = pitprops.feature_names
+    path = sparsity_path(pitprops.covariance(), range(1, 8), n_components=3, feature_names=names)
+    for k in range(3):
+        before: set[str] = set()
+        for p, change, result in zip(path.sparsities, path.changes(k), path, strict=True):
+            now = {names[j] for j in result.supports[k]}
+            assert change.sparsity == p
+            assert set(change.entered) == now - before
+            assert set(change.left) == before - now
+            assert set(change.stayed) == now & before
+            before = now
+    first = path.changes()
+    assert first[0].previous is None
+    assert [change.previous for change in first[1:]] == [1, 2, 3, 4, 5, 6]
+    assert any(change.left for k in range(3) for change in path.changes(k))
+    x = path.results[4].components[0]
+    entered = first[4].entered
+    strengths = [abs(x[names.index(name)]) for name in entered]
+    assert strengths == sorted(strengths, reverse=True)
+    with pytest.raises(ValueError, match=r"component must be at most 2 \(the last one\), got 3"):
+        path.changes(3)
+
+
+def test_loadings_have_signs_that_go_on():
+    """Tests that rows agree with the components up to a sign that fits the row before."""
+    path = sparsity_path(hard(), range(1, 8), n_components=2)
+    for k in range(2):
+        X = path.loadings(k)
+        for row, result in zip(X, path, strict=True):
+            np.testing.assert_array_equal(np.abs(row), np.abs(result.components[k]))
+        assert (np.einsum("ij,ij->i", X[1:], X[:-1]) >= 0).all()
+
+
+def test_components_that_are_not_there_use_nothing():
+    """Tests that a component that does not exist for some sparsity leaves with all it had."""
+    path = sparsity_path(datasets.load_pitprops().covariance(), [1, 5], n_components=13)
+    change = path.changes(12)[1]
+    assert change.entered == ()
+    assert len(change.left) == 1
+    assert not path.loadings(12)[1].any()
+
+
+def test_views_of_a_path():
+    """Tests length, repr, HTML and the data frame."""
+    pytest.importorskip("pandas")
+    names = ["<b>", *map(str, range(13))]
+    path = sparsity_path(hard(), range(1, 8), n_components=2, feature_names=names)
+    assert len(path) == 7
+    assert list(path) == list(path.results)
+    assert repr(path) == (
+        "SparsityPath(7 sparsities from 1 to 7, n_components=2, status='optimal')"
+    )
+    assert repr(sparsity_path(hard(), [3])) == (
+        "SparsityPath(1 sparsity [3], n_components=1, status='optimal')"
+    )
+    text = path._repr_html_()
+    assert text.count("<tr>") == 8
+    assert "<b>," not in text
+    frame = path.to_frame()
+    assert len(frame) == 14
+    assert frame["sparsity"].tolist() == [p for p in range(1, 8) for _ in range(2)]
+    np.testing.assert_array_equal(frame["variance"], path.variances.ravel())
+    assert frame["features"].map(len).max() == 7
+    assert path.feature_names == tuple(names)
 
 
 def test_plain_objects():

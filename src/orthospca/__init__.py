@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from orthospca.blocks.partition import Blocks as Blocks
     from orthospca.blocks.partition import block_diagonalize as block_diagonalize
     from orthospca.certificate.files import Certificate as Certificate
+    from orthospca.choosing.cross_validation import (
+        cross_validate_sparsity as cross_validate_sparsity,
+    )
+    from orthospca.choosing.stability import stability as stability
+    from orthospca.choosing.stability import stability_path as stability_path
     from orthospca.data.covariance import DataCovariance as DataCovariance
     from orthospca.estimator import OrthogonalSparsePCA as OrthogonalSparsePCA
     from orthospca.facade import solve as solve
@@ -32,9 +37,12 @@ __all__ = [
     "Result",
     "Status",
     "block_diagonalize",
+    "cross_validate_sparsity",
     "datasets",
     "solve",
     "sparsity_path",
+    "stability",
+    "stability_path",
     "verify",
 ]
 
@@ -47,8 +55,11 @@ _HOME = {
     "Result": "orthospca.model.result",
     "Status": "orthospca.model.result",
     "block_diagonalize": "orthospca.blocks.partition",
+    "cross_validate_sparsity": "orthospca.choosing.cross_validation",
     "solve": "orthospca.facade",
     "sparsity_path": "orthospca.path",
+    "stability": "orthospca.choosing.stability",
+    "stability_path": "orthospca.choosing.stability",
 }
 
 

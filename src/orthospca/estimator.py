@@ -24,8 +24,14 @@ from orthospca.data.moments import matrix_of, sum_of_squares, validate_weights
 from orthospca.facade import solve_as_set
 from orthospca.model.result import Result, Status, format_gap
 from orthospca.model.settings import Settings
+from orthospca.model.telling import Teller
 from orthospca.model.tuning import DEFAULT, Tuning
-from orthospca.model.validation import validate_covariance, validate_integer
+from orthospca.model.validation import (
+    column_name,
+    validate_complete,
+    validate_covariance,
+    validate_integer,
+)
 
 COVARIANCES = ("empirical", "correlation", "precomputed")
 #: Methods whose components are orthogonal, so that explained variances add up.
@@ -72,6 +78,9 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     proof : bool, default=False
         Whether to keep a certificate that :func:`orthospca.verify` accepts without trusting the
         solver, as in :func:`orthospca.solve`.
+    verbose : int, default=0
+        1 prints a line for each component when it is done; 2 also says every few seconds where the
+        search stands.
 
     Attributes
     ----------
@@ -121,6 +130,14 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     than half full are stored in full).  Scores of float32 data are float32.  The search works in
     float64 throughout, and so do ``result_`` and the numbers of the certificate.
 
+    *Missing values.*  Observations with NaN are refused, with their number and features.  Fill them
+    in before, as ``make_pipeline(SimpleImputer(), OrthogonalSparsePCA())`` does, or leave the rows
+    out.  A covariance computed from pairs of features, as the ``cov`` of a pandas data frame is,
+    can be given with ``"precomputed"``: it may be indefinite.
+
+    *Constant features.*  They have no variance and so get no loading as long as there is variance
+    elsewhere; ``result_.note`` lists them.
+
     Examples
     --------
     >>> from orthospca import OrthogonalSparsePCA, datasets
@@ -152,6 +169,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         n_jobs: int | None = None,
         random_state: Any = None,
         proof: bool = False,
+        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.sparsity = sparsity
@@ -165,6 +183,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.proof = proof
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrthogonalSparsePCA:
         """Find the components.
@@ -203,8 +222,11 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 Q = DataCovariance(X, correlation=correlation)
                 mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
             else:
-                mean, Q, scale = matrix_of(X, sample_weight, correlation)
+                names = getattr(self, "feature_names_in_", None)
+                mean, Q, scale = matrix_of(X, sample_weight, correlation, names)
         result = self._solve(Q)
+        if self.covariance != "precomputed":
+            result = self._noting_constants(result, Q)
         if result.n_components == 0:
             # Only an interrupt can come before the first feasible vector.
             raise KeyboardInterrupt("interrupted before a component was found")
@@ -333,22 +355,44 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._fitted_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._fitted_html()
+        return bundle
+
+    def _fitted_html(self) -> str:
+        """What was found, below scikit-learn's diagram."""
+        return self.result_._repr_html_() if hasattr(self, "result_") else ""
+
     @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
     def _observations(self, X: Any, *, reset: bool, ensure_min_samples: int = 1) -> Any:
-        return validate_data(
+        X = validate_data(
             self,
             X,
             reset=reset,
             accept_sparse=("csr", "csc"),
             dtype=[np.float64, np.float32],
             ensure_min_samples=ensure_min_samples,
+            ensure_all_finite="allow-nan",
         )
+        validate_complete(X, getattr(self, "feature_names_in_", None))
+        return X
 
     def _precomputed(self, X: Any) -> Array:
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=np.float64)
+        X = validate_data(
+            self,
+            X,
+            accept_sparse=("csr", "csc"),
+            dtype=np.float64,
+            ensure_all_finite="allow-nan",
+        )
         if X.shape[0] != X.shape[1]:
             raise InputError(
                 f"X must be a square matrix with covariance='precomputed', got shape {X.shape}"
@@ -356,7 +400,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         try:
             return validate_covariance(X)
         except ValueError as error:
-            raise InputError(str(error).replace("Q must", "X must", 1)) from None
+            sentence = str(error).replace("Q must", "X must", 1).replace("got nan", "got NaN", 1)
+            raise InputError(sentence) from None
 
     def _solve(self, Q: Array | DataCovariance) -> Result:
         n = Q.shape[0]
@@ -377,9 +422,24 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             proof=self.proof,
         )
         sparsity = _at_most(self.sparsity, n)
-        result = solve_as_set(Q, sparsity, self.n_components, settings, self.threshold)
+        teller = Teller(type(self).__name__, self.n_components, self.verbose)
+        heard = teller if self.verbose else None
+        result = solve_as_set(Q, sparsity, self.n_components, settings, self.threshold, heard)
+        teller.close()
         names = getattr(self, "feature_names_in_", None)
         return replace(result, feature_names=None if names is None else tuple(names.tolist()))
+
+    def _noting_constants(self, result: Result, Q: Array | DataCovariance) -> Result:
+        """The result with a note that lists the constant features, which get no loading."""
+        constant = Q.constant if isinstance(Q, DataCovariance) else ~Q.any(axis=0)
+        if not constant.any():
+            return result
+        names = getattr(self, "feature_names_in_", None)
+        listed = ", ".join(column_name(names, j) for j in np.flatnonzero(constant))
+        count = int(constant.sum())
+        noun = "constant feature has" if count == 1 else "constant features have"
+        note = f"{count} {noun} no variance: {listed}"
+        return replace(result, note="; ".join(filter(None, (result.note, note))))
 
     def _keep(self, result: Result, mean: AnyArray, scale: AnyArray, dtype: np.dtype[Any]) -> None:
         trace, n = result.total_variance, result.n_features

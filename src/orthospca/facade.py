@@ -25,7 +25,7 @@ from orthospca.model.limits import Watch
 from orthospca.model.problem import Problem
 from orthospca.model.result import Component, Result
 from orthospca.model.settings import Settings
-from orthospca.model.validation import validate_path
+from orthospca.model.validation import validate_names, validate_path
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.search.sequence import Stages, run_stages
 from orthospca.search.stages import DeflatedStages, MatrixStages
@@ -52,6 +52,7 @@ def solve(
     callback: Callback | None = None,
     proof: bool = False,
     resume: str | os.PathLike[str] | None = None,
+    feature_names: Sequence[str] | None = None,
 ) -> Result:
     """Find orthogonal sparse principal components with certificates.
 
@@ -107,6 +108,9 @@ def solve(
         already, it is verified, its finished stages are not solved again, and one of another
         problem is refused.  It is written anew after stages that took a second or more, and at the
         end, all or nothing, so that a run that was killed can be taken up again.
+    feature_names : sequence of str, optional
+        One name for each feature; without it those of Q, if it is a data frame (pandas, polars) or
+        a :class:`~orthospca.DataCovariance` of one.
 
     Returns
     -------
@@ -142,6 +146,7 @@ def solve(
         threshold,
         callback,
         resume=validate_path("resume", resume),
+        names=feature_names,
     )
 
 
@@ -155,6 +160,7 @@ def solve_as_set(
     learnt: WideProblem | None = None,
     known: Sequence[Component] = (),
     resume: Path | None = None,
+    names: Any = None,
 ) -> Result:
     """As :func:`solve`, with its settings in one piece.
 
@@ -169,11 +175,14 @@ def solve_as_set(
         The first components, if they are known already; they are not sought again.
     resume : path, optional
         As in :func:`solve`.
+    names : sequence of str, optional
+        As ``feature_names`` in :func:`solve`.
     """
     wide = is_wide(Q, settings)
     reader = DataProblem if wide else Problem
     problem = reader.validate(Q, sparsity, n_components)
     threshold = validate_threshold(threshold, problem.n_features, settings.method, not wide)
+    names = validate_names(names, problem.n_features, problem.feature_names)
     watch = settings.watch(callback)
     with watch.listening(), single_threaded_blas():
         if isinstance(problem, DataProblem):
@@ -196,7 +205,7 @@ def solve_as_set(
         guarantee=found.guarantee,
         runtime=watch.clock.elapsed,
         history=tuple(watch.journal.history),
-        feature_names=problem.feature_names,
+        feature_names=names,
         total_variance=problem.total_variance,
         note=stages.note,
         path=found.path,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,100 +20,25 @@ from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
 from orthospca.facade import is_wide, solve_as_set
 from orthospca.links import FINISHED, Links, taken_over
-from orthospca.model.result import Component, Progress, Result, Status, format_gap
+from orthospca.model.result import Component, Progress, Result, Status
 from orthospca.model.settings import Settings
+from orthospca.model.sparsity_path import Change, SparsityPath
 from orthospca.model.validation import (
     names_of,
     validate_covariance,
     validate_integer,
+    validate_names,
 )
 from orthospca.numerics.rounding import add_up
 from orthospca.wide.stage import WideProblem
+
+__all__ = ["Change", "PathCallback", "SparsityPath", "parse_sparsities", "sparsity_path"]
 
 #: A sparsity that was left open is tried again with at least so many times the seconds it had.
 SECOND_TRY = 1.5
 
 #: Receives the sparsity being solved and where its search stands; a true answer stops the path.
 PathCallback = Callable[[int, Progress], "bool | None"]
-
-
-@dataclass(frozen=True, eq=False)
-class SparsityPath:
-    """The components for each of several sparsities.
-
-    Attributes
-    ----------
-    sparsities : tuple of int
-        Ascending.  Shorter than asked for only if the path was interrupted.
-    variances : array of shape (P, K)
-        ``xᵀQx`` of the K components for each of the P sparsities; NaN where there is none.
-    upper_bounds : array of shape (P, K)
-        Proved bounds on each stage, given the components before it; NaN where there is none.
-    gaps : array of shape (P, K)
-        Relative gaps; NaN where there is none.
-    results : tuple of Result
-        What was found for each sparsity.
-    status : Status
-        ``OPTIMAL`` if every component of every sparsity is certified within the tolerance, else
-        what stopped one of them.
-    runtime : float
-        Seconds.
-    """
-
-    sparsities: tuple[int, ...]
-    variances: Array
-    upper_bounds: Array
-    gaps: Array
-    results: tuple[Result, ...]
-    status: Status
-    runtime: float = 0.0
-
-    @property
-    def explained_variance(self) -> Array:
-        """Variance that the components explain together, for each sparsity."""
-        return np.nansum(self.variances, axis=1)
-
-    @property
-    def explained_variance_ratio(self) -> Array:
-        """The same divided by the trace of Q (NaN if the trace is not positive)."""
-        trace = self.results[0].total_variance if self.results else math.nan
-        return self.explained_variance / (trace if trace > 0 else math.nan)
-
-    def summary(self) -> str:
-        """Return a table that a person can read, a line for each sparsity."""
-        several = self.variances.shape[1] > 1
-        extra = "components  largest gap" if several else f"{'upper bound':>12}  {'gap':>9}"
-        lines = [f"{'sparsity':>8}  {'variance':>12}  {'of total':>8}  {extra}  status"]
-        columns = (self.sparsities, self.results, self.explained_variance, self._shares())
-        for sparsity, result, variance, share in zip(*columns, strict=True):
-            gap = format_gap(float(result.gaps.max()))
-            extra = f"{result.upper_bounds[0]:>12.6g}  {gap:>9}"
-            if several:
-                extra = f"{result.n_components:>10}  {gap:>11}"
-            status = result.status.value
-            lines.append(f"{sparsity:>8}  {variance:>12.6g}  {share:>8}  {extra}  {status}")
-        meaning = (
-            "all certified within tolerance"
-            if self.status is Status.OPTIMAL
-            else f"stopped: {self.status.value}; the bounds above are proved all the same"
-        )
-        lines += ["", f"{len(self.sparsities)} sparsities; {self.runtime:.3g} s; {meaning}"]
-        return "\n".join(lines)
-
-    def _shares(self) -> list[str]:
-        return [f"{x:.1%}" if math.isfinite(x) else "" for x in self.explained_variance_ratio]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the path as plain Python objects that JSON can hold."""
-        return {
-            "status": self.status.name,
-            "runtime": self.runtime,
-            "sparsities": list(self.sparsities),
-            "variances": _rows(self.variances),
-            "upper_bounds": _rows(self.upper_bounds),
-            "gaps": _rows(self.gaps),
-            "results": [result.to_dict() for result in self.results],
-        }
 
 
 def sparsity_path(
@@ -130,6 +55,7 @@ def sparsity_path(
     n_jobs: int | None = None,
     random_state: int | None = None,
     callback: PathCallback | None = None,
+    feature_names: Sequence[str] | None = None,
 ) -> SparsityPath:
     """Solve the problem for several sparsities, from the largest to the smallest.
 
@@ -159,6 +85,8 @@ def sparsity_path(
     callback : callable, optional
         Called with the sparsity and a ``Progress`` record now and then; a true answer stops the
         path.
+    feature_names : sequence of str, optional
+        As in :func:`orthospca.solve`.
 
     Returns
     -------
@@ -186,7 +114,7 @@ def sparsity_path(
         random_state=random_state,
         callback=callback,
     )
-    return path_as_set(Q, sparsities, n_components, settings, threshold, callback)
+    return path_as_set(Q, sparsities, n_components, settings, threshold, callback, feature_names)
 
 
 def path_as_set(
@@ -196,14 +124,16 @@ def path_as_set(
     settings: Settings,
     threshold: Any = 0.0,
     callback: PathCallback | None = None,
+    feature_names: Any = None,
 ) -> SparsityPath:
     """As :func:`sparsity_path`, with its settings in one piece."""
     started = time.perf_counter()
     if settings.method is Method.DEFLATION:
         raise InputError("method must not be 'deflation': its bounds do not speak of Q")
-    covariance, names = _covariance_of(Q, settings)
+    covariance, own_names = _covariance_of(Q, settings)
     n = covariance.shape[0]
-    asked = _validate_sparsities(sparsities, n)
+    names = validate_names(feature_names, n, own_names)
+    asked = validate_sparsities(sparsities, n)
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
     links = Links(settings.tolerance, covariance)
     learnt = None
@@ -241,7 +171,8 @@ def path_as_set(
     try:
         for position, sparsity in enumerate(reversed(asked)):
             left = share(len(asked) - position)
-            result = taken_over(larger, sparsity) or solve_one(sparsity, left)
+            taken = taken_over(larger, sparsity)
+            result = solve_one(sparsity, left) if taken is None else taken
             if result.stages:
                 found[sparsity] = larger = result
             if stop:
@@ -390,7 +321,8 @@ class _Watcher:
         return self.met
 
 
-def _validate_sparsities(sparsities: Any, n: int) -> tuple[int, ...]:
+def validate_sparsities(sparsities: Any, n: int) -> tuple[int, ...]:
+    """Return the sparsities ascending, each once, or raise ``ValueError``."""
     if isinstance(sparsities, str) or not isinstance(sparsities, Iterable):
         raise InputError(f"sparsities must be a sequence of integers, got {sparsities!r}")
     limits = {
@@ -407,8 +339,3 @@ def _table(results: Sequence[Result], count: int, name: str) -> Array:
     for row, result in zip(table, results, strict=True):
         row[: result.n_components] = getattr(result, name)
     return table
-
-
-def _rows(table: Array) -> list[list[float | None]]:
-    """JSON has no NaN and no infinity: they become None."""
-    return [[float(x) if math.isfinite(x) else None for x in row] for row in table]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,13 @@ from orthospca.model.tuning import DEFAULT
 
 #: Matrices up to this order are decomposed in full.
 LARGEST_MATRIX = DEFAULT.wide.formed
+#: Up to this order everything is computed at once.  Above it a few eigenvalues come by Lanczos, in
+#: a fraction of the time, and Ctrl-C is heard meanwhile.
+SMALL = 500
 #: Relative accuracy asked of the Lanczos iteration; the figures are for pictures and shares.
 ACCURACY = 1e-9
+#: An eigenvalue was missed if there is another one by this share above the last.
+REPEATED = 1e-7
 
 
 def leading_eigenvalues(Q: Any, count: int) -> Array:
@@ -25,9 +31,10 @@ def leading_eigenvalues(Q: Any, count: int) -> Array:
     Parameters
     ----------
     Q : array-like of shape (n, n), or DataCovariance
-        With a :class:`~orthospca.DataCovariance` ``Q = BᵀB`` of m samples, the smaller one of Q and
-        ``BBᵀ``, which have the same positive eigenvalues, is formed.  If both are too large, a
-        Lanczos iteration multiplies by B and Bᵀ.
+        A few eigenvalues of a large matrix come from a Lanczos iteration, whatever its rank.  With
+        a :class:`~orthospca.DataCovariance` ``Q = BᵀB`` of m samples, the smaller one of Q and
+        ``BBᵀ``, which have the same positive eigenvalues, is formed.  If both are too large, the
+        iteration multiplies by B and Bᵀ.
     count : int
         How many; all of them if there are fewer.
     """
@@ -36,7 +43,7 @@ def leading_eigenvalues(Q: Any, count: int) -> Array:
     count = min(count, Q.n_features)
     order = min(Q.n_samples, Q.n_features)
     if order > LARGEST_MATRIX and 2 * count < order:
-        return _largest_of_product(Q, count)
+        return _largest_of_data(Q, count)
     if Q.n_features <= Q.n_samples:
         return _largest_of(Q.submatrix(np.arange(order)), count)
     gram = np.zeros((order, order))
@@ -50,28 +57,60 @@ def leading_eigenvalues(Q: Any, count: int) -> Array:
 
 def _largest_of(matrix: Array, count: int) -> Array:
     from scipy.linalg import eigh
+    from scipy.sparse.linalg import ArpackError
 
     n = len(matrix)
+    if n > SMALL and 100 * count <= n:
+        # Where the iteration breaks down, as on a matrix of zeros, the long way is still there.
+        with suppress(ArpackError):
+            return _by_lanczos(lambda v: matrix @ v, n, count)
     window = (max(n - count, 0), n - 1)
     values: Array = eigh(matrix, eigvals_only=True, subset_by_index=window)[::-1]
     return values
 
 
-def _largest_of_product(Q: DataCovariance, count: int) -> Array:
-    """By Lanczos, on the smaller one of ``BᵀB`` and ``BBᵀ``."""
-    from scipy.sparse.linalg import LinearOperator, eigsh
-
+def _largest_of_data(Q: DataCovariance, count: int) -> Array:
+    """From products alone, with the smaller one of ``BᵀB`` and ``BBᵀ``."""
     times, times_transposed = _products(Q)
-    order = min(Q.n_samples, Q.n_features)
     if Q.n_samples <= Q.n_features:
         times, times_transposed = times_transposed, times
-    operator = LinearOperator(
-        (order, order), matvec=lambda v: times_transposed(times(v)), dtype=np.float64
-    )
+    order = min(Q.n_samples, Q.n_features)
+    return _by_lanczos(lambda v: times_transposed(times(v)), order, count)
+
+
+def _by_lanczos(product: Callable[[Array], Array], order: int, count: int) -> Array:
+    """From products with vectors, the same each time.
+
+    One vector finds an eigenvalue that occurs several times only once.  So those found are lowered
+    to the last of them, and another one above it is looked for, until there is none.
+    """
     # A start of ones would be orthogonal to everything that centred samples span.
-    start = np.random.default_rng(0).standard_normal(order)
-    values = eigsh(operator, count, which="LA", v0=start, tol=ACCURACY, return_eigenvectors=False)
-    return np.sort(values)[::-1]
+    rng = np.random.default_rng(0)
+    values, vectors = _lanczos(product, order, count, rng.standard_normal(order))
+    for _ in range(count):
+        excess = values - values[-1]
+
+        def lowered(v: Array, found: Array = vectors, excess: Array = excess) -> Array:
+            return product(v) - found @ (excess * (found.T @ v))
+
+        value, vector = _lanczos(lowered, order, 1, rng.standard_normal(order))
+        if value[0] <= values[-1] + REPEATED * abs(values[0]):
+            break
+        values, vectors = np.append(values, value), np.hstack([vectors, vector])
+        first = np.argsort(-values, kind="stable")[:count]
+        values, vectors = values[first], vectors[:, first]
+    return values
+
+
+def _lanczos(
+    product: Callable[[Array], Array], order: int, count: int, start: Array
+) -> tuple[Array, Array]:
+    """Largest eigenvalues, descending, and their vectors."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    operator = LinearOperator((order, order), matvec=product, dtype=np.float64)
+    values, vectors = eigsh(operator, count, which="LA", v0=start, tol=ACCURACY)
+    return values[::-1], vectors[:, ::-1]
 
 
 def _products(Q: DataCovariance) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:

@@ -96,6 +96,18 @@ def test_scree(pitprops):
     assert f"sparse, orthogonal: {result.variances.sum() / 13:.1%} in all" in labels
 
 
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_legend_covers_no_bar(pitprops, count):
+    """Tests that legend and bars of a scree plot have places of their own."""
+    Q, result = pitprops
+    ax = plotting.plot_scree(replace(result, stages=result.stages[:count]), Q)
+    ax.figure.canvas.draw()
+    legend = ax.get_legend().get_window_extent()
+    assert not any(bar.get_window_extent().overlaps(legend) for bar in ax.patches)
+    points = ax.transData.transform(np.column_stack(ax.lines[0].get_data()))
+    assert not legend.count_contains(points)
+
+
 def test_scree_shows_open_gaps(pitprops):
     """Tests that a bound that is not met is drawn, and that deflation is called what it is."""
     Q, result = pitprops
@@ -113,7 +125,9 @@ def test_orthogonality(pitprops):
     """Tests that orthogonal components are shown so, and others with their cosines."""
     _, result = pitprops
     title = plotting.plot_orthogonality(result).get_title()
-    assert title.endswith("is 0") or "10^{-1" in title
+    X = result.components
+    largest = np.abs(X @ X.T)[np.tril_indices(len(X), -1)].max()
+    assert title.endswith(f"|cos| is {largest:.1e}" if largest else "|cos| is 0")
     x = replace(result.stages[0], vector=np.eye(13)[0])
     y = replace(result.stages[0], vector=(3 * np.eye(13)[0] + 4 * np.eye(13)[1]) / 5)
     ax = plotting.plot_orthogonality(replace(result, stages=(x, y)))
@@ -167,6 +181,25 @@ def test_given_axes_and_names(pitprops):
     ax = Figure().add_subplot()
     names = [f"${j}_^" for j in range(13)]
     assert plotting.plot_loadings(result, feature_names=names, ax=ax) is ax
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_in_other_scripts(pitprops, monkeypatch):
+    """Tests that letters the first font does not have are taken from one that has them."""
+    from matplotlib import font_manager
+
+    from orthospca.interface import fonts
+
+    assert fonts.families(["Ärger", "ось", "βάρος", "x²"]) is None
+    installed = [font_manager.FontEntry(name=name) for name in ("DejaVu Sans", "Noto Sans Thai")]
+    with monkeypatch.context() as patched:
+        patched.setattr(font_manager.fontManager, "ttflist", installed)
+        assert fonts.families(["長さ"])[-1] == "Noto Sans Thai"
+    if not {font.name for font in font_manager.fontManager.ttflist} & set(fonts.FALLBACKS[:13]):
+        pytest.skip("no font with Chinese letters is installed")
+    _, result = pitprops
+    ax = plotting.plot_loadings(result, feature_names=[f"长度{j}" for j in range(13)])
     ax.figure.canvas.draw()
 
 

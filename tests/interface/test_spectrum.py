@@ -57,3 +57,29 @@ def test_more_than_there_are():
     assert len(found) == 9 and (found[4:] == 0.0).all() and (found >= 0.0).all()
     np.testing.assert_allclose(found, expected(X, 20), atol=1e-12)
     np.testing.assert_allclose(leading_eigenvalues(np.cov(X.T), 3), found[:3])
+
+
+def test_a_large_matrix_is_not_decomposed(monkeypatch):
+    """Tests that a few eigenvalues of a large matrix of low rank cost no full decomposition."""
+    import scipy.linalg
+
+    X = np.random.default_rng(2).standard_normal((12, 700))
+    Q = np.cov(X.T)
+    monkeypatch.setattr(scipy.linalg, "eigh", None)
+    np.testing.assert_allclose(leading_eigenvalues(Q, 3), expected(X, 3), rtol=1e-8)
+    indefinite = Q - 0.5 * np.eye(700)
+    np.testing.assert_allclose(leading_eigenvalues(indefinite, 3), expected(X, 3) - 0.5, rtol=1e-8)
+
+
+def test_a_large_matrix_without_variance():
+    """Tests that a matrix on which the iteration breaks down has its eigenvalues all the same."""
+    np.testing.assert_array_equal(leading_eigenvalues(np.zeros((600, 600)), 2), [0.0, 0.0])
+    np.testing.assert_allclose(leading_eigenvalues(np.eye(600), 2), [1.0, 1.0])
+
+
+def test_repeated_eigenvalues_count_as_often_as_they_occur():
+    """Tests a large matrix of equal blocks, whose eigenvalues all occur four times."""
+    block = np.cov(np.random.default_rng(0).standard_normal((20, 150)).T)
+    first, second = np.linalg.eigvalsh(block)[:-3:-1]
+    found = leading_eigenvalues(np.kron(np.eye(4), block), 6)
+    np.testing.assert_allclose(found, [first] * 4 + [second] * 2)

@@ -127,13 +127,17 @@ def test_parquet(tmp_path):
     columns = {"a": [1, 2, 3], "kind": ["r", "g", "b"], "b": [0.5, 1.5, 2.5], "ok": [True] * 3}
     parquet.write_table(arrow.table(columns), tmp_path / "x.parquet")
     table = read_table(tmp_path / "x.parquet")
-    assert (table.columns, table.labels) == (("a", "b"), ("kind", "ok"))
-    np.testing.assert_array_equal(table.values, np.transpose([[1, 2, 3], [0.5, 1.5, 2.5]]))
+    assert (table.columns, table.labels) == (("a", "b", "ok"), ("kind",))
+    np.testing.assert_array_equal(
+        table.values, np.transpose([[1, 2, 3], [0.5, 1.5, 2.5], [1, 1, 1]])
+    )
+    assert table.notices == ("true and false were read as 1 and 0: 'ok'",)
+    assert table.row_names == ("r", "g", "b")
     columns["c"] = [1.0, None, 3.0]
     parquet.write_table(arrow.table(columns), tmp_path / "y.parquet")
     with pytest.raises(TableError, match="missing value in row 2, column 'c'"):
         read_table(tmp_path / "y.parquet")
-    assert read_table(tmp_path / "y.parquet", label=["5", "kind"]).columns == ("a", "b")
+    assert read_table(tmp_path / "y.parquet", label=["5", "kind"]).columns == ("a", "b", "ok")
     stored = arrow.table({"a": [1, 2], "b": [2, 1], "__index_level_0__": [5, 6]})
     stored = stored.replace_schema_metadata(
         {b"pandas": b'{"index_columns": ["__index_level_0__"], "columns": []}'}

@@ -20,8 +20,6 @@ from orthospca.interface.cli import app
 
 RUN = [sys.executable, "-c", "from orthospca.interface.cli import main; main()"]
 
-pytestmark = pytest.mark.usefixtures("sketches")
-
 
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path, monkeypatch):
@@ -69,7 +67,7 @@ def test_fit_writes_a_certificate(wine):
     ended = run("fit", wine, "--correlation", "-k", 3, "-p", 4, "--proof", "-o", "out")
     assert ended.exit_code == 0, ended.output
     assert {file.name for file in Path("out").iterdir()} == {
-        "loadings.csv", "result.json", "report.html", "certificate.zip"
+        "loadings.csv", "scores.csv", "result.json", "report.html", "certificate.zip"
     }  # fmt: skip
     assert "certificate.zip" in ended.stderr.splitlines()[-1]
     result = Result.load("out/result.json")
@@ -91,7 +89,9 @@ def test_no_certificate_unless_asked_for(pitprops):
     assert not Path("out/certificate.zip").exists()
     assert run(*fit, "--proof").exit_code == 0
     ended = run(*fit)
-    assert "certificate.zip was there before and is not of this run" in ended.stderr
+    assert "its files are in out/earlier-2 now" in ended.stderr.replace("\\", "/")
+    assert not Path("out/certificate.zip").exists()
+    assert verify("out/earlier-2/certificate.zip").verified
     assert "orthospca verify" not in Path("out/report.html").read_text(encoding="utf-8")
 
 
@@ -320,7 +320,7 @@ def test_the_bar_is_for_terminals(certificate, monkeypatch, tmp_path):
     assert found.stderr == ""
     stream = io.StringIO()
     monkeypatch.setattr(
-        checking, "Console", lambda stderr: Console(file=stream, force_terminal=True, width=80)
+        checking, "remarks", lambda: Console(file=stream, force_terminal=True, width=80)
     )
     ended = run("verify", certificate)
     assert ended.stdout == found.stdout and "checking" in stream.getvalue()

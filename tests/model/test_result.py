@@ -273,17 +273,21 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 def test_summary_is_a_table() -> None:
-    """Tests that the summary has one line per component, with its numbers and features."""
+    """Tests that the summary has two lines per component: its numbers, and its loadings below."""
     result = pitprops()
     lines = result.summary().splitlines()
-    for word in ("variance", "upper bound", "gap", "status"):
+    for word in ("variance", "of total", "upper bound", "gap", "status"):
         assert word in lines[0]
     for k in range(len(result.components)):
-        line = lines[k + 1]
-        assert line.split()[0] == str(k + 1)
-        assert f"{result.variances[k]:.4g}"[:4] in line
-        assert ", ".join(map(str, result.supports[k])) in line
-        assert "optimal" in line
+        numbers, loadings = lines[2 * k + 1 : 2 * k + 3]
+        assert numbers.split()[0] == str(k + 1)
+        assert f"{result.variances[k]:.4g}"[:4] in numbers
+        assert f"{result.variances[k] / 13:.1%}" in numbers
+        assert numbers.endswith("optimal")
+        x = result.components[k]
+        order = np.argsort(-np.abs(x), kind="stable")[: np.count_nonzero(x)]
+        expected = ", ".join(f"{j} {x[j]:+.3f}".replace("-", "−") for j in order)
+        assert loadings.strip() == expected
     assert "no further component exists" in result.summary()
 
 

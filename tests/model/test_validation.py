@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from helpers.cases import check_statuses
-from orthospca import Result, Status, solve
+from orthospca import DataCovariance, Result, Status, solve
 from orthospca._errors import InputError
 
 GOOD = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
@@ -58,6 +61,36 @@ def test_not_square(Q: object, shape: str) -> None:
     refuse("Q", Q=Q)
     with pytest.raises(InputError, match=re.escape(shape)):
         solve(Q, 1)
+
+
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame, pl.DataFrame])
+def test_data_in_the_place_of_a_matrix(make: Any) -> None:
+    """Tests that observations are recognised by their shape, and what to do with them is said."""
+    data = np.random.default_rng(0).standard_normal((7, 3))
+    for rows in (7, 3):  # as many observations as variables are square, but not symmetric
+        refuse(
+            "Q",
+            f"{rows} observations of 3 variables",
+            "orthospca.DataCovariance(X)",
+            "OrthogonalSparsePCA",
+            Q=make(data[:rows]),
+        )
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_text_in_a_data_frame(library: Any) -> None:
+    """Tests that columns of text are named, and that true and false are numbers."""
+    columns: dict[str, list[Any]] = {"a": [1.0, 2.5, 4.0], "b": [3, 1, 2]}
+    frame = library.DataFrame({**columns, "kind": ["x", "y", "x"], "who": ["p", "q", "r"]})
+    refuse("shape (3, 4)", "text in columns 'kind', 'who'", "orthospca.DataCovariance(X)", Q=frame)
+    with pytest.raises(InputError, match="data must be real numbers, got text in columns 'kind'"):
+        DataCovariance(frame)
+    flags = library.DataFrame({**columns, "flag": [True, False, True]})
+    covariance = DataCovariance(flags)
+    assert covariance.feature_names == ("a", "b", "flag")
+    np.testing.assert_allclose(
+        covariance.submatrix(np.arange(3)), np.cov([*columns.values(), [1, 0, 1]]), atol=1e-15
+    )
 
 
 def test_asymmetric() -> None:

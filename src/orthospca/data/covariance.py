@@ -22,7 +22,7 @@ from orthospca.data.cluster import ClusterColumns
 from orthospca.data.columns import Columns, LocalColumns
 from orthospca.data.sparse import SparseColumns
 from orthospca.data.tiles import Lists, Moments, is_constant
-from orthospca.model.validation import names_of, validate_range
+from orthospca.model.validation import column_name, names_of, numbers_of, validate_range
 from orthospca.numerics.rounding import relative_error
 
 
@@ -59,6 +59,7 @@ class DataCovariance:
 
     def __init__(self, data: Any, *, correlation: bool = False, ddof: int = 1) -> None:
         self.feature_names = names_of(data)
+        self.correlation = bool(correlation)
         self.source = _source(data)
         self.n_samples, self.n_features = self.source.shape
         if self.n_features == 0 or self.n_samples <= ddof:
@@ -68,7 +69,7 @@ class DataCovariance:
             )
         divisor = math.sqrt(self.n_samples - ddof)
         found = self.source.moments()
-        _refuse_extremes(found, correlation)
+        _refuse_extremes(found, correlation, self.feature_names)
         self.constant = is_constant(found.squares / divisor**2, found.mean, self.n_samples)
         deviation = np.sqrt(found.squares) / divisor
         self.mean = found.mean
@@ -129,19 +130,33 @@ class DataCovariance:
         return relative_error(2 * (self.n_samples + 8))
 
 
-def _refuse_extremes(found: Moments, correlation: bool) -> None:
+def _refuse_extremes(
+    found: Moments, correlation: bool, names: tuple[str, ...] | None = None
+) -> None:
     """Refuse data whose squares overflow or vanish; of correlations, any such column."""
-    largest = float(np.maximum(np.abs(found.low), np.abs(found.high)).max())
-    validate_range("the largest entry of data", largest, 0.5)
-    varying = found.high[found.high > found.low] - found.low[found.high > found.low]
-    if correlation and len(varying):
-        validate_range("the smallest range of a column of data", float(varying.min()), 0.5)
+    largest = np.maximum(np.abs(found.low), np.abs(found.high))
+    column = int(largest.argmax())
+    at = f"column {column_name(names, column)}"
+    validate_range(f"the largest entry of data, in {at},", float(largest[column]), 0.5)
+    varying = np.flatnonzero(found.high > found.low)
+    if not len(varying):
+        return
+    width = found.high[varying] - found.low[varying]
+    column = int(varying[width.argmin()])
+    at = f"column {column_name(names, column)}"
+    if correlation:
+        validate_range(f"the range of {at} of data", float(width.min()), 0.5)
+    elif width.min() ** 2 < np.finfo(np.float64).tiny:
+        raise InputError(
+            f"the range of {at} of data must not vanish when squared, got {width.min():g}: "
+            "rescale the data"
+        )
 
 
 def _source(data: Any) -> Columns:
     """Return the columns of the data, where they are."""
     if not sparse.issparse(data) and hasattr(data, "to_numpy"):
-        data = data.to_numpy()
+        data = numbers_of(data)
     if not hasattr(data, "shape"):
         data = np.asarray(data)
     if len(data.shape) != 2:

@@ -6,7 +6,7 @@ Dense data are centred block by block, sparse data algebraically: neither needs 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,17 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from orthospca._errors import InputError
-from orthospca._typing import AnyArray, Array
+from orthospca._typing import AnyArray, Array, BoolArray
 from orthospca.data.tiles import is_constant
-from orthospca.model.validation import validate_range
+from orthospca.model.validation import RANGE, column_name, validate_range
 
 #: Entries of X centred at a time.
 BLOCK_ENTRIES = 2**20
 
 
-def matrix_of(X: Any, sample_weight: Any, standardise: bool) -> tuple[Array, Array, Array]:
+def matrix_of(
+    X: Any, sample_weight: Any, standardise: bool, names: Sequence[str] | None = None
+) -> tuple[Array, Array, Array]:
     """Return the mean, the covariance or correlation matrix, and the scale of each feature."""
     weights = validate_weights(sample_weight, X.shape[0])
     total = float(weights.sum())
@@ -38,10 +40,7 @@ def matrix_of(X: Any, sample_weight: Any, standardise: bool) -> tuple[Array, Arr
         mean, Q = moments(X, weights)
         Q /= total - 1
     variance = Q.diagonal()
-    largest = float(np.abs(Q).max())
-    if largest == 0.0 and _varies(X):
-        largest = math.ulp(0.0)  # it has vanished
-    validate_range("the largest covariance of X", largest)
+    _refuse_extremes(X, Q, standardise, names)
     constant = is_constant(variance, mean, X.shape[0])
     Q[constant] = Q[:, constant] = 0.0
     scale = np.ones(len(Q))
@@ -52,10 +51,37 @@ def matrix_of(X: Any, sample_weight: Any, standardise: bool) -> tuple[Array, Arr
     return mean, 0.5 * (Q + Q.T), scale
 
 
-def _varies(X: Any) -> bool:
+def _refuse_extremes(X: Any, Q: Array, standardise: bool, names: Sequence[str] | None) -> None:
+    """Refuse a covariance that has overflowed or vanished, and name a feature it is due to."""
+    variance = Q.diagonal()
+    with np.errstate(invalid="ignore"):
+        sizes = np.abs(Q).max(axis=0)
+    # NaN comes of infinities only.
+    sizes = np.where(np.isnan(sizes), math.inf, sizes)
+    column = int(sizes.argmax())
+    at = f"the largest covariance of X, in feature {column_name(names, column)},"
+    if sizes[column] == 0.0 and (varying := np.flatnonzero(_varies(X))).size:
+        # It has vanished.
+        at = f"the largest covariance of X, in feature {column_name(names, varying[0])},"
+        sizes[column] = math.ulp(0.0)
+    validate_range(at, float(sizes[column]))
+    smallest = RANGE[0] if standardise else np.finfo(np.float64).tiny
+    suspects = np.flatnonzero(variance < smallest)
+    vanished = suspects[_varies(X[:, suspects])] if suspects.size else suspects
+    if vanished.size:
+        j = int(vanished[0])
+        raise InputError(
+            f"the variance of feature {column_name(names, j)} of X must not vanish, got "
+            f"{variance[j]:g} although its values differ: rescale the data"
+        )
+
+
+def _varies(X: Any) -> BoolArray:
     """Whether a column has two different numbers."""
     low, high = X.min(axis=0), X.max(axis=0)
-    return bool((low != high).nnz if sparse.issparse(X) else (low != high).any())
+    if sparse.issparse(X):
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    return np.asarray(low != high)
 
 
 def validate_weights(sample_weight: Any, n_samples: int) -> Array:

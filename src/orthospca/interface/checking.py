@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.progress import Progress
 
 from orthospca import Certificate, DataCovariance
 from orthospca._errors import InputError
 from orthospca._typing import Array
-from orthospca.interface.commands import Source
+from orthospca.interface.output import remarks
+from orthospca.interface.source import Source
 from orthospca.result import format_gap, relative_gap
 from orthospca.verify import Unreadable, Verdict, fingerprint, verify
 
@@ -24,7 +24,7 @@ ROUNDING = 1e-12
 CHECK = "import sys; from orthospca.verify import verify; print(verify(sys.argv[1]))"
 
 
-def run_verify(file: Path, source: Source | None, details: bool) -> bool:
+def run_verify(file: Path, source: Source | None, details: bool, quiet: bool = False) -> bool:
     """Check a certificate and say what came of it; whether all of it is proved."""
     certificate = _read(file)
     given, differs = None, ""
@@ -33,6 +33,8 @@ def run_verify(file: Path, source: Source | None, details: bool) -> bool:
     elif not _holds_matrix(certificate):
         raise InputError(f"{file} does not hold the matrix: name the data with --data")
     verdict = Verdict(False, differs) if differs else _check(certificate, given)
+    if quiet:
+        return verdict.verified
     print(_sentence(certificate, verdict, source))
     if details:
         for line in _stages(certificate, verdict):
@@ -61,7 +63,7 @@ def _read(file: Path) -> Certificate:
 
 def _check(certificate: Certificate, given: Array | None) -> Verdict:
     """Run the checker, with a bar on standard error if that is a terminal."""
-    console = Console(stderr=True)
+    console = remarks()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("checking", total=1.0)
         return verify(certificate, given, lambda share: bar.update(task, completed=share))
@@ -84,13 +86,13 @@ def _computed(certificate: Certificate, source: Source) -> tuple[Array | None, s
     problem = _problem(certificate)
     kind, features = problem.get("kind"), problem.get("features")
     table, Q = source.read({"method": "branch-and-bound"})
-    if kind == "factor" and source.precomputed:
+    if kind == "factor" and source.is_matrix:
         raise InputError("the certificate is of data, not of a matrix: leave --precomputed out")
     if kind not in ("matrix", "factor"):
         return None, ""
     if Q.shape[0] != features:
         count = len(table.columns)
-        return None, f"{source.path} has {count} variables, and the certificate has {features}"
+        return None, f"{source.file} has {count} variables, and the certificate has {features}"
     if not isinstance(Q, DataCovariance):
         # As solve does, and no more: rounding between the two halves is evened out.
         given = Q if (Q == Q.T).all() else 0.5 * (Q + Q.T)
@@ -105,7 +107,7 @@ def _computed(certificate: Certificate, source: Source) -> tuple[Array | None, s
 
 def _difference(certificate: Certificate, name: str, given: Array, source: Source) -> str:
     """That the file gives another matrix, and by how much if that is known."""
-    other = f"{source.path} gives another matrix than the one that was certified"
+    other = f"{source.file} gives another matrix than the one that was certified"
     held = certificate.arrays.get(name)
     if held is None or held.shape != given.shape or fingerprint(held) != certificate.sha256:
         return f"{other}; options that say how to read it must be those of fit"
@@ -134,7 +136,7 @@ def _sentence(certificate: Certificate, verdict: Verdict, source: Source | None)
         parts.append(f"the largest gap is {largest}")
     if certificate.manifest["exhausted"]:
         parts.append("no further component exists")
-    whose = "in the certificate" if source is None else f"of {source.path}"
+    whose = "in the certificate" if source is None else f"of {source.file}"
     parts.append(f"the matrix is the one {whose}")
     return "; ".join(parts)
 

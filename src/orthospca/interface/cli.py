@@ -1,11 +1,12 @@
 """The command line: its options and its help.
 
 Nothing numerical is imported before a command runs, so that ``orthospca --help`` answers at once;
-what the commands do is in ``_commands.py``.
+what the commands do is in ``commands.py``.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,40 +19,71 @@ from orthospca._methods import Method
 from orthospca.interface.options import (
     INPUT,
     OUTPUT,
+    ROWS,
     SOLVER,
+    Bootstrap,
+    Color,
     Correlation,
     Data,
+    Decimal,
+    Encoding,
     Eps,
+    Fraction,
     Gap,
     Header,
     Jobs,
     Json,
     Key,
     Label,
+    Missing,
     NodeLimit,
+    Open,
     Precomputed,
+    Quiet,
+    Seed,
     Threshold,
     TimeLimit,
+    Transpose,
+    Verbose,
 )
 
 SOLVED, REJECTED, BAD_INPUT, OPEN_GAP = 0, 1, 2, 3
+#: Ctrl-C before there is anything to show, by the custom of shells: 128 and the number of SIGINT.
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="orthospca",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     help="Sparse principal components that are exactly orthogonal and provably optimal.\n\n"
     "For example: `orthospca demo`, or `orthospca fit data.csv -k 3 -p 5 --correlation`",
     epilog="Exit codes: 0 solved within tolerance, or verified; 1 a certificate is rejected; 2 bad "
-    "input; 3 stopped with an open gap.",
+    "input, or output that cannot be written; 3 stopped with an open gap; 130 interrupted before "
+    "there was a result.",
 )
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line.
+
+    A reader of its output that leaves early, as ``head`` does, changes nothing; output that cannot
+    be written for another reason is an error, when everything else is done.
+    """
+    from orthospca.interface.streams import lasting_streams
+
+    code: object = SOLVED
+    with lasting_streams() as output:
+        try:
+            app()
+        except SystemExit as ended:
+            code = ended.code
+        output.flush()
+        if output.error is not None and not output.is_closed:
+            reason = (output.error.strerror or str(output.error)).lower()
+            print(f"orthospca: standard output cannot be written: {reason}", file=sys.stderr)
+            code = BAD_INPUT
+    raise SystemExit(code)
 
 
 def _version(wanted: bool) -> None:
@@ -79,15 +111,22 @@ def fit(
         int, typer.Option("-k", "--components", help="How many components.")
     ] = 2,
     sparsity: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "-p", "--sparsity", help="Nonzeros in a component; one number, or K with commas."
+            "-p",
+            "--sparsity",
+            help="Nonzeros in a component; one number, or K with commas; default 5, or all "
+            "variables if there are fewer.",
         ),
-    ] = "5",
+    ] = None,
     correlation: Correlation = False,
-    precomputed: Precomputed = False,
+    precomputed: Precomputed = None,
     label: Label = None,
+    missing: Missing = None,
+    transpose: Transpose = False,
     header: Header = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     key: Key = None,
     method: Annotated[
         Method,
@@ -125,37 +164,59 @@ def fit(
             "-o",
             "--output",
             metavar="FOLDER",
-            help="For loadings.csv, result.json and report.html; default orthospca-out/NAME.",
+            help="For loadings.csv, scores.csv, result.json and report.html; default "
+            "orthospca-out/NAME.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    color: Color = None,
     as_json: Json = False,
+    show_report: Open = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Find sparse components of a table of observations, or of a matrix.
 
-    Rows of DATA are observations, columns are variables; a header, row labels and columns of text
-    are recognised. With `--precomputed`, DATA is a symmetric matrix.
+    Rows of DATA are observations, columns are variables; a header, row labels, columns of text,
+    separators and decimal commas are recognised. With `--precomputed`, DATA is a symmetric matrix.
 
     For example:
 
     `orthospca fit measurements.csv -k 3 -p 5 --correlation`
 
+    `orthospca fit iris.csv -k 2 -p 3 --color species`
+
     `orthospca fit covariance.npy -k 2 -p 10 --precomputed --time-limit 60 -o results`
 
     `orthospca fit genes.parquet -k 1 -p 20 --label patient --json > result.json`
+
+    `orthospca fit survey.xlsx --correlation --missing drop-rows`
 
     `orthospca fit genes.csv -k 5 -p 10 --resume genes.zip`, again after it was stopped
 
     Ctrl-C stops the search; the best components so far are shown and written, with their gaps.
     """
-    with _one_sentence_errors():
+    with _one_sentence_errors(quiet, verbose):
         from orthospca.interface.commands import Source, run_fit, solver_settings
 
-        source = Source(data, correlation, precomputed, tuple(label or ()), header, key)
+        source = Source(
+            data,
+            correlation,
+            precomputed,
+            tuple(label or ()),
+            header,
+            key,
+            missing,
+            decimal,
+            encoding,
+            transpose,
+        )
         settings = solver_settings(
             n_components, method.value, gap, eps, threshold, time_limit, node_limit, n_jobs
         )
-        solved = run_fit(source, sparsity, settings, output, as_json, proof, resume)
+        solved = run_fit(
+            source, sparsity, settings, output, as_json, proof, resume, color, show_report
+        )
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
@@ -169,10 +230,35 @@ def path(
     n_components: Annotated[
         int, typer.Option("-k", "--components", help="How many components for each sparsity.")
     ] = 1,
+    cv: Annotated[
+        int,
+        typer.Option(
+            "--cv",
+            metavar="FOLDS",
+            help="Measure variance in rows held out, in so many folds; 0 for none.",
+            rich_help_panel=ROWS,
+        ),
+    ] = 0,
+    resamples: Annotated[
+        int,
+        typer.Option(
+            "--stability",
+            metavar="RESAMPLES",
+            help="Count how often variables are selected in so many resamples; 0 for none.",
+            rich_help_panel=ROWS,
+        ),
+    ] = 0,
+    bootstrap: Bootstrap = False,
+    fraction: Fraction = None,
+    seed: Seed = 0,
     correlation: Correlation = False,
-    precomputed: Precomputed = False,
+    precomputed: Precomputed = None,
     label: Label = None,
+    missing: Missing = None,
+    transpose: Transpose = False,
     header: Header = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     key: Key = None,
     gap: Gap = 1e-4,
     eps: Eps = 0.0,
@@ -186,11 +272,14 @@ def path(
             "-o",
             "--output",
             metavar="FOLDER",
-            help="For path.csv, path.json and path.png; default orthospca-out/NAME.",
+            help="For path.html, path.csv, path.json and path.png; default orthospca-out/NAME.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
     as_json: Json = False,
+    show_report: Open = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Show variance and certified gap by sparsity, to choose how many nonzeros to allow.
 
@@ -198,16 +287,114 @@ def path(
 
     `orthospca path measurements.csv -p 1:20 --correlation`
 
+    `orthospca path measurements.csv -p 1:20 --cv 5 --stability 50`
+
     `orthospca path covariance.csv -p 5:50:5 -k 3 --precomputed --time-limit 120`
     """
-    with _one_sentence_errors():
+    with _one_sentence_errors(quiet, verbose):
+        from orthospca.interface.choosing import Resampling
         from orthospca.interface.commands import Source, run_path, solver_settings
 
-        source = Source(data, correlation, precomputed, tuple(label or ()), header, key)
+        source = Source(
+            data,
+            correlation,
+            precomputed,
+            tuple(label or ()),
+            header,
+            key,
+            missing,
+            decimal,
+            encoding,
+            transpose,
+        )
         settings = solver_settings(
             n_components, "branch-and-bound", gap, eps, threshold, time_limit, node_limit, n_jobs
         )
-        solved = run_path(source, sparsities, settings, output, as_json)
+        rows = Resampling(cv, resamples, bootstrap, fraction, seed)
+        solved = run_path(source, sparsities, settings, output, as_json, rows, show_report)
+    raise typer.Exit(SOLVED if solved else OPEN_GAP)
+
+
+@app.command()
+def stability(
+    data: Data,
+    n_components: Annotated[
+        int, typer.Option("-k", "--components", help="How many components.")
+    ] = 2,
+    sparsity: Annotated[
+        str | None,
+        typer.Option(
+            "-p", "--sparsity", help="Nonzeros in a component; one number, or K with commas."
+        ),
+    ] = None,
+    resamples: Annotated[
+        int,
+        typer.Option("-n", "--resamples", help="How many resamples.", rich_help_panel=ROWS),
+    ] = 50,
+    bootstrap: Bootstrap = False,
+    fraction: Fraction = None,
+    seed: Seed = 0,
+    correlation: Correlation = False,
+    label: Label = None,
+    missing: Missing = None,
+    transpose: Transpose = False,
+    header: Header = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    key: Key = None,
+    gap: Gap = 1e-4,
+    eps: Eps = 0.0,
+    time_limit: TimeLimit = None,
+    node_limit: NodeLimit = None,
+    n_jobs: Jobs = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="For stability.html, stability.csv, stability.json; default orthospca-out/NAME.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    as_json: Json = False,
+    show_report: Open = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Count how often each variable is selected when rows are left out.
+
+    A certified component is the best one for the data given; that says nothing about the noise of
+    sampling. This does: components are sought again in many resamples of the rows.
+
+    For example:
+
+    `orthospca stability measurements.csv -p 5 -k 2 --correlation`
+
+    `orthospca stability genes.parquet -p 10 -k 1 -n 100 --bootstrap --n-jobs 4`
+    """
+    with _one_sentence_errors(quiet, verbose):
+        from orthospca.interface.choosing import Resampling, run_stability
+        from orthospca.interface.commands import Source, parse_sparsity, solver_settings
+
+        source = Source(
+            data,
+            correlation,
+            False,
+            tuple(label or ()),
+            header,
+            key,
+            missing,
+            decimal,
+            encoding,
+            transpose,
+        )
+        settings = solver_settings(
+            n_components, "branch-and-bound", gap, eps, "0", time_limit, node_limit, n_jobs
+        )
+        rows = Resampling(0, resamples, bootstrap, fraction, seed)
+        limits = None if sparsity is None else parse_sparsity(sparsity)
+        solved = run_stability(source, limits, settings, rows, output, as_json, show_report)
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
@@ -227,12 +414,19 @@ def verify(
         ),
     ] = None,
     correlation: Correlation = False,
-    precomputed: Precomputed = False,
+    precomputed: Precomputed = None,
     label: Label = None,
+    missing: Missing = None,
+    transpose: Transpose = False,
     header: Header = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     key: Key = None,
     details: Annotated[
         bool, typer.Option("-v", "--verbose", help="A line for each component too.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Say nothing: the exit code does.")
     ] = False,
 ) -> None:
     """Check a certificate, trusting nothing of the solver that wrote it.
@@ -246,16 +440,35 @@ def verify(
 
     `orthospca verify certificate.zip --data measurements.csv --correlation`
     """
-    with _one_sentence_errors():
+    with _one_sentence_errors(quiet, details):
         from orthospca.interface.checking import run_verify
         from orthospca.interface.commands import Source
 
         source = None
         if data is not None:
-            source = Source(data, correlation, precomputed, tuple(label or ()), header, key)
-        elif correlation or precomputed or label or header is not None or key is not None:
+            source = Source(
+                data,
+                correlation,
+                precomputed,
+                tuple(label or ()),
+                header,
+                key,
+                missing,
+                decimal,
+                encoding,
+                transpose,
+            )
+        elif (
+            correlation
+            or label
+            or transpose
+            or any(
+                given is not None
+                for given in (precomputed, header, key, missing, decimal, encoding)
+            )
+        ):
             raise InputError("options that say how to read the data need --data")
-        verified = run_verify(file, source, details)
+        verified = run_verify(file, source, details, quiet)
     raise typer.Exit(SOLVED if verified else REJECTED)
 
 
@@ -267,15 +480,17 @@ def demo(
             "-o", "--output", metavar="FOLDER", help="For the report and the certificates."
         ),
     ] = Path("orthospca-out/demo"),
+    show_report: Open = False,
+    quiet: Quiet = False,
 ) -> None:
     """Solve two bundled examples, show what comes back, write a report, check the certificates.
 
     For example: `orthospca demo`, then open the report in a browser.
     """
-    with _one_sentence_errors():
+    with _one_sentence_errors(quiet):
         from orthospca.interface.commands import run_demo
 
-        solved = run_demo(output)
+        solved = run_demo(output, show_report)
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
@@ -304,17 +519,22 @@ def paper(
 
 
 @contextmanager
-def _one_sentence_errors() -> Iterator[None]:
+def _one_sentence_errors(quiet: bool = False, verbose: bool = False) -> Iterator[None]:
     """Turn what is wrong with the input into one sentence and exit code 2.
 
     Only what is known to be about the input is treated so: any other exception is a fault of the
     program, and hiding its traceback would hide the fault.
     """
     try:
+        if quiet and verbose:
+            raise InputError("--quiet and --verbose exclude each other")
+        from orthospca.interface.output import set_loudness
+
+        set_loudness(quiet, verbose)
         yield
     except InputError as error:
         typer.echo(f"orthospca: {error}", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except KeyboardInterrupt:
         typer.echo("orthospca: interrupted before the end", err=True)
-        raise typer.Exit(OPEN_GAP) from None
+        raise typer.Exit(INTERRUPTED) from None

@@ -2,87 +2,48 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass, replace
+import time
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any
 
 from orthospca import DataCovariance, Result, Status, solve
 from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.interface import display as _display
+from orthospca.interface.folders import Folder
 from orthospca.interface.output import (
     CERTIFICATE,
+    FIT_FILES,
+    PATH_FILES,
     command,
+    is_verbose,
     make_folder,
+    open_folder,
+    open_in_browser,
+    remarks,
+    run_of,
     say,
+    say_more,
+    say_written,
     show,
     unless_refused,
+    working,
     write_path,
     write_result,
     writing,
 )
+from orthospca.interface.progress import PLAIN_INTERVAL, ProgressDisplay
 from orthospca.interface.report import Section, write_report
-from orthospca.interface.tables import Table, read_table
+from orthospca.interface.scores import Scores, labels_of, scores_of, scores_of_table
+from orthospca.interface.source import Source as Source
+
+if TYPE_CHECKING:
+    from orthospca.interface.choosing import Resampling
 
 FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
-DEFAULT_FOLDER = Path("orthospca-out")
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file and how to read it."""
-
-    path: Path
-    correlation: bool = False
-    precomputed: bool = False
-    label: tuple[str, ...] = ()
-    header: bool | None = None
-    key: str | None = None
-
-    def read(self, settings: dict[str, Any]) -> tuple[Table, Array | DataCovariance]:
-        """The table, and what to solve: the matrix, or the data that define it."""
-        if self.correlation and self.precomputed:
-            raise InputError("--correlation and --precomputed exclude each other")
-        table = read_table(self.path, header=self.header, label=self.label, key=self.key)
-        if self.precomputed:
-            return table, table.square()
-        if not _needs_matrix(settings):
-            return table, table.data_covariance(self.correlation)
-        return table, table.correlation() if self.correlation else table.covariance()
-
-    @property
-    def matrix_kind(self) -> str:
-        """What the matrix is."""
-        if self.precomputed:
-            return "as given"
-        return "correlation" if self.correlation else "covariance"
-
-    def describe(self, table: Table) -> str:
-        """The file in a few words."""
-        rows = f"{table.values.shape[0]} observations"
-        left_out = f"; left out as labels: {', '.join(table.labels)}" if table.labels else ""
-        kind = "matrix" if self.precomputed else rows
-        return f"{self.path}: {kind}, {len(table.columns)} variables{left_out}"
-
-    def checksum(self) -> tuple[str, str]:
-        """The name of the file and the SHA-256 of its content."""
-        digest = hashlib.sha256()
-        with open(self.path, "rb") as file:
-            while piece := file.read(2**20):
-                digest.update(piece)
-        return self.path.name, digest.hexdigest()
-
-    def folder(self, output: Path | None, as_json: bool) -> Path | None:
-        """Where to write; None to write nothing."""
-        if output is None:
-            if as_json:
-                return None
-            output = DEFAULT_FOLDER / self.path.name.split(".")[0]
-        return output
+DEFAULT_SPARSITY = 5
 
 
 def solver_settings(
@@ -110,69 +71,123 @@ def solver_settings(
 
 def run_fit(
     source: Source,
-    sparsity: str,
+    sparsity: str | None,
     settings: dict[str, Any],
     output: Path | None,
     as_json: bool,
     proof: bool = False,
     resume: Path | None = None,
+    color: str | None = None,
+    show_report: bool = False,
 ) -> bool:
     """Solve; whether everything is certified within the tolerance."""
-    limits = _sparsity(sparsity)
+    limits = None if sparsity is None else parse_sparsity(sparsity)
     folder = source.folder(output, as_json)
     if proof and folder is None:
         raise InputError("--proof writes certificate.zip: with --json, say where with -o")
+    _refuse_to_open_nothing(show_report, folder)
+    if color is not None and source.precomputed:
+        raise InputError("--color needs observations, and --precomputed says there are none")
+    stopwatch = Stopwatch()
     table, Q = source.read(settings)
-    say(source.describe(table))
+    stopwatch.lap("read")
+    labels = None if source.precomputed else labels_of(table, color)
+    if limits is None:
+        limits = min(DEFAULT_SPARSITY, Q.shape[0])
+    source.announce(table, say)
     asked = {"sparsity": limits, "proof": proof, "resume": resume, **settings}
     with unless_refused(folder), writing(resume or Path()):
         result = _solve(Q, table.columns, asked)
+        if result.status is Status.INTERRUPTED and not result.n_components:
+            raise KeyboardInterrupt
+    stopwatch.lap("solved")
+    place = None
+    if folder is not None:
+        section = Section(
+            source.name,
+            result,
+            Q,
+            source.describe_fully(table),
+            source.matrix_kind,
+            {**settings, "sparsity": limits},
+            CERTIFICATE if result.certificate is not None else "",
+            None if labels is None else scores_of_table(table, result, source.correlation, labels),
+        )
+        run = run_of(source, {**asked, "color": color})
+        place = write_result(section, source, folder, run)
+        stopwatch.lap("written")
     if as_json:
         print(json.dumps(result.to_dict()))
     else:
         note = [result.note] if result.note else []
         show(_display.component_table(result), _display.closing_sentence(result), *note)
-    if folder is not None:
-        section = Section(
-            source.path.name,
-            result,
-            Q,
-            source.describe(table),
-            source.matrix_kind,
-            {**settings, "sparsity": limits},
-            CERTIFICATE if result.certificate is not None else "",
-        )
-        write_result(section, source.checksum(), folder)
+        if advice := _display.advice(result):
+            say(advice)
+    say_more(stopwatch.words)
+    say_written(place)
+    if show_report and folder is not None:
+        open_in_browser(folder / "report.html")
     return result.status in FINISHED
 
 
 def run_path(
-    source: Source, sparsities: str, settings: dict[str, Any], output: Path | None, as_json: bool
+    source: Source,
+    sparsities: str,
+    settings: dict[str, Any],
+    output: Path | None,
+    as_json: bool,
+    rows: Resampling | None = None,
+    show_report: bool = False,
 ) -> bool:
     """Solve for several sparsities; whether everything is certified within the tolerance."""
+    from orthospca.interface.choosing import Checks, Resampling, check_rows, write_path_report
     from orthospca.path import parse_sparsities, sparsity_path
 
-    table, Q = source.read(settings)
-    limits = parse_sparsities(sparsities, Q.shape[0])
+    rows = rows or Resampling()
     folder = source.folder(output, as_json)
-    say(source.describe(table))
-    progress = _display.ProgressDisplay(Console(stderr=True), settings["n_components"])
-    with unless_refused(folder), progress:
-        found = sparsity_path(Q, limits, callback=progress.at_sparsity, **settings)
-    if as_json:
-        print(json.dumps(found.to_dict()))
-    else:
-        show(_display.path_table(found), _display.path_sentence(found))
+    _refuse_to_open_nothing(show_report, folder)
+    asked = {"sparsities": sparsities, **settings, **asdict(rows)}
+    if settings["time_limit"] is not None:
+        # Everything together: the path, and what other rows are asked.
+        settings = {**settings, "time_limit": settings["time_limit"] / (1 + rows.steps)}
+    table, Q = source.read(settings)
+    rows.refuse(source.is_matrix, table.has_missing)
+    limits = parse_sparsities(sparsities, Q.shape[0])
+    source.announce(table, say)
+    with unless_refused(folder):
+        with _progress(settings) as progress:
+            found = sparsity_path(
+                Q, limits, callback=progress.at_sparsity, feature_names=table.columns, **settings
+            )
+        if found.status is Status.INTERRUPTED and not found.results:
+            raise KeyboardInterrupt
+    checks = Checks()
+    if found.status is not Status.INTERRUPTED:
+        checks = check_rows(table.values, source.correlation, limits, table.columns, settings, rows)
+    place = None
     if folder is not None:
-        write_path(found, folder)
-    return found.status in FINISHED
+        run = run_of(source, asked)
+        place = open_folder(folder, PATH_FILES, run, found.status.name)
+        write_path(found, place, run)
+        about = source.describe_fully(table)
+        write_path_report(found, checks, about, source.checksum(), place, source.name)
+    if as_json:
+        print(json.dumps({**found.to_dict(), **checks.to_dict()}))
+    else:
+        show(_display.path_table(found), _display.path_sentence(found), *checks.shown())
+    say_written(place)
+    if show_report and folder is not None:
+        open_in_browser(folder / "path.html")
+    return found.status in FINISHED and checks.finished
 
 
-def run_demo(output: Path) -> bool:
+def run_demo(output: Path, show_report: bool = False) -> bool:
     """Solve the bundled examples; whether everything is certified, and checked by others."""
     from orthospca import datasets
     from orthospca.interface.checking import check_elsewhere
 
+    if (output / FIT_FILES[0]).exists():
+        raise InputError(f"{output} holds the results of another run: name another folder with -o")
     folder = make_folder(output)
     sections, verdicts = [], []
     for dataset, title, n_components, sparsity in (
@@ -189,38 +204,78 @@ def run_demo(output: Path) -> bool:
         settings = {"sparsity": sparsity, "n_components": n_components, "gap": 1e-4}
         result = _solve(Q, dataset.feature_names, {**settings, "proof": True})
         file = f"{title.lower().replace(' ', '-')}.zip"
-        section = Section(title, result, Q, dataset.description, "correlation", settings, file)
+        scores = None
+        if dataset.data is not None:
+            values = scores_of(dataset.data, result, correlation=True)
+            scores = Scores(values, by="class", groups=dataset.target)
+        section = Section(
+            title, result, Q, dataset.description, "correlation", settings, file, scores
+        )
         show(
             _display.component_table(result),
             _display.closing_sentence(result),
             _display.beside_pca(result, section.eigenvalues),
         )
         sections.append(section)
-    with writing(folder):
-        for section in sections:
-            section.result.certificate.save(folder / section.certificate)
-        write_report(folder / "report.html", sections, command=command())
-    print(f"\nreport: {folder / 'report.html'}")
+    place = Folder(folder)
     for section in sections:
-        written = folder / section.certificate
-        verdicts.append(check_elsewhere(written))
-        print(f"certificate: {written}, checked by a process of its own: {verdicts[-1]}")
+        with place.writing(section.certificate) as part:
+            section.result.certificate.save(part)
+        if section.scores is not None:
+            with place.writing(section.certificate.replace(".zip", "-scores.csv")) as part:
+                section.scores.save(part)
+    with working("writing report"), place.writing("report.html") as part:
+        write_report(part, sections, command=command())
+    # The report first, then numbers, then what others say of the proofs.
+    print()
+    for kind, ending in (("report", ".html"), ("scores", ".csv"), ("certificate", ".zip")):
+        for written in (each for each in place.written if each.suffix == ending):
+            checked = ""
+            if kind == "certificate":
+                verdicts.append(check_elsewhere(written))
+                checked = f", checked by a process of its own: {verdicts[-1]}"
+            print(f"{kind}: {written}{checked}", flush=True)
+    if show_report:
+        open_in_browser(folder / "report.html")
     solved = all(section.result.status in FINISHED for section in sections)
     return solved and all(verdict == "VERIFIED" for verdict in verdicts)
 
 
-def _needs_matrix(settings: dict[str, Any]) -> bool:
-    """Whether the matrix has to be formed, however many variables there are."""
-    methods = ("branch-and-bound", "eigenvalue")
-    return settings["method"] not in methods
+class Stopwatch:
+    """How long the parts of a command took."""
+
+    def __init__(self) -> None:
+        self._started = self._last = time.perf_counter()
+        self._laps: list[str] = []
+
+    def lap(self, what: str) -> None:
+        """End a part."""
+        now = time.perf_counter()
+        self._laps.append(f"{what} in {now - self._last:.2f} s")
+        self._last = now
+
+    @property
+    def words(self) -> str:
+        """All of them."""
+        return ", ".join(self._laps)
+
+
+def _progress(settings: dict[str, Any]) -> ProgressDisplay:
+    interval = 1.0 if is_verbose() else PLAIN_INTERVAL
+    tolerances = {name: settings[name] for name in ("gap", "eps") if name in settings}
+    return ProgressDisplay(remarks(), settings["n_components"], interval=interval, **tolerances)
 
 
 def _solve(Q: Array | DataCovariance, names: tuple[str, ...], settings: dict[str, Any]) -> Result:
     """The one place where the command line calls the solver."""
-    progress = _display.ProgressDisplay(Console(stderr=True), settings["n_components"])
-    with progress:
+    with _progress(settings) as progress:
         result = solve(Q, callback=progress, **settings)
     return replace(result, feature_names=names)
+
+
+def _refuse_to_open_nothing(wanted: bool, folder: Path | None) -> None:
+    if wanted and folder is None:
+        raise InputError("--open shows the report: with --json, say where to write it with -o")
 
 
 def _threshold(text: str) -> float | str:
@@ -232,7 +287,8 @@ def _threshold(text: str) -> float | str:
         raise InputError(f"threshold must be 'auto' or a number, got {text!r}") from None
 
 
-def _sparsity(text: str) -> int | list[int]:
+def parse_sparsity(text: str) -> int | list[int]:
+    """Read a sparsity as people write it: one number, or one for each component."""
     try:
         limits = [int(part) for part in text.split(",")]
     except ValueError:

@@ -1,133 +1,37 @@
-"""What the command line shows: progress while solving, and the table of components."""
+"""What the command line shows: the table of components, and what it means."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich import box
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from orthospca._typing import Array
-from orthospca.result import Component, Progress, Result, Status, format_gap
+from orthospca.interface.layout import Column, Layout
+from orthospca.result import Component, Result, Status, format_gap
 
 if TYPE_CHECKING:
     from orthospca.path import SparsityPath
 
-#: Seconds between two lines of progress where the output is not a terminal.
-PLAIN_INTERVAL = 5.0
+#: Loadings that are named on the screen; the files have all of them.
+MOST_LOADINGS = 40
 
 
-class ProgressDisplay:
-    """Shows each :class:`~orthospca.model.result.Progress` as it comes.
-
-    On a terminal it is one live line. Elsewhere it is a plain line at the start, at the end of
-    each stage, and every few seconds in between. Use it as a context manager around the solve, and
-    the object itself as its ``callback``.
-
-    Parameters
-    ----------
-    console : Console
-    n_components : int
-        How many components are sought.
-    clock : callable
-        Seconds since some moment.
-    """
-
-    def __init__(
-        self, console: Console, n_components: int, clock: Callable[[], float] = time.perf_counter
-    ) -> None:
-        self._console = console
-        self._total = n_components
-        self._clock = clock
-        self._started = clock()
-        self._last: tuple[str, Progress] | None = None
-        self._shown: str = ""
-        self._shown_at = -math.inf
-        self._live: Live | None = None
-        if console.is_terminal:
-            self._live = Live(console=console, transient=True, get_renderable=self._live_line)
-
-    def __enter__(self) -> ProgressDisplay:
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
-        elif self._last is not None:
-            self._print(*self._last)
-
-    def __call__(self, progress: Progress) -> None:
-        """Show where the search stands."""
-        self._update("", progress)
-
-    def at_sparsity(self, sparsity: int, progress: Progress) -> None:
-        """Show where the search for one of several sparsities stands."""
-        self._update(f"sparsity {sparsity}  ", progress)
-
-    def _update(self, prefix: str, progress: Progress) -> None:
-        last, self._last = self._last, (prefix, progress)
-        if self._live is not None:
-            return
-        if last is not None and (last[0], last[1].stage) != (prefix, progress.stage):
-            self._print(*last)
-        if self._clock() - self._shown_at >= PLAIN_INTERVAL:
-            self._print(prefix, progress)
-
-    def _print(self, prefix: str, progress: Progress) -> None:
-        line = self._line(prefix, progress)
-        if line != self._shown:
-            elapsed = f"  {self._clock() - self._started:.1f} s"
-            self._console.print(line + elapsed, soft_wrap=True, highlight=False, markup=False)
-            self._shown, self._shown_at = line, self._clock()
-
-    def _live_line(self) -> Text:
-        # Drawn several times a second, so that the clock goes on where the search has no news.
-        line = "" if self._last is None else self._line(*self._last)
-        elapsed = f"  {self._clock() - self._started:.1f} s"
-        return Text(line + elapsed, overflow="ellipsis", no_wrap=True)
-
-    def _line(self, prefix: str, progress: Progress) -> str:
-        lower = f"{progress.lower:.6g}" if math.isfinite(progress.lower) else "none"
-        return (
-            f"{prefix}component {progress.stage + 1}/{self._total}  nodes {progress.nodes}  "
-            f"lower {lower}  upper {progress.upper:.6g}  gap {format_gap(progress.gap)}"
-        )
-
-
-def component_table(result: Result) -> Table:
+def component_table(result: Result) -> Layout:
     """The components as a table: what each explains, how far it is proved, what it consists of."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("#", "variance", "of total", "upper bound", "gap", "nodes"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    table.add_column("loadings", overflow="fold", ratio=1)
-    for k, component in enumerate(result.stages, start=1):
-        table.add_row(
-            str(k),
-            f"{component.variance:.6g}",
-            _share(component.variance, result.total_variance),
-            f"{component.upper_bound:.6g}",
-            format_gap(component.gap),
-            str(component.nodes),
-            component.status.value,
-            Text(_loadings(component, result.feature_names)),
-        )
-    return table
+    stages, total = result.stages, result.total_variance
+    columns = (
+        Column("#", "#", [str(k) for k in range(1, len(stages) + 1)]),
+        Column("variance", "variance", [f"{c.variance:.6g}" for c in stages]),
+        Column("of total", "share", [_share(c.variance, total) for c in stages]),
+        Column("upper bound", "at most", [f"{c.upper_bound:.6g}" for c in stages]),
+        Column("gap", "gap", [format_gap(c.gap) for c in stages]),
+        Column("nodes", "nodes", [str(c.nodes) for c in stages]),
+        Column("status", "status", [c.status.value for c in stages], left=True),
+    )
+    words = [_loadings(component, result.feature_names) for component in stages]
+    return Layout(columns, words, "loadings")
 
 
 def closing_sentence(result: Result) -> str:
@@ -153,6 +57,17 @@ def closing_sentence(result: Result) -> str:
     return f"{found}; {meaning} ({result.runtime:.2f} s)."
 
 
+def advice(result: Result) -> str:
+    """What can be done about gaps that a limit or an interrupt left open; empty if none are."""
+    stopped = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.INTERRUPTED)
+    if result.status not in stopped or not result.n_components:
+        return ""
+    return (
+        "To prove more: give it more time; or ask for less, with a larger --gap or a smaller -p. "
+        "With --resume FILE a later run goes on from what was proved."
+    )
+
+
 def beside_pca(result: Result, eigenvalues: Array) -> str:
     """What sparsity costs, against ordinary PCA, and what orthogonality means, in figures."""
     X = result.components
@@ -164,26 +79,23 @@ def beside_pca(result: Result, eigenvalues: Array) -> str:
     )
 
 
-def path_table(path: SparsityPath) -> Table:
+def path_table(path: SparsityPath) -> Layout:
     """Variance and what is proved of it, a line for each sparsity."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("sparsity", "components", "variance", "of total", "more", "largest gap"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    before = 0.0
-    for sparsity, result in zip(path.sparsities, path.results, strict=True):
-        variance = float(result.variances.sum())
-        table.add_row(
-            str(sparsity),
-            str(result.n_components),
-            f"{variance:.6g}",
-            _share(variance, result.total_variance),
-            _share(variance - before, result.total_variance),
-            format_gap(float(result.gaps.max(initial=0.0))),
-            result.status.value,
-        )
-        before = variance
-    return table
+    results = path.results
+    variances = [float(result.variances.sum()) for result in results]
+    gained = np.diff([0.0, *variances]).tolist()
+    totals = [result.total_variance for result in results]
+    gaps = [float(result.gaps.max(initial=0.0)) for result in results]
+    columns = (
+        Column("sparsity", "p", [str(sparsity) for sparsity in path.sparsities]),
+        Column("components", "K", [str(result.n_components) for result in results]),
+        Column("variance", "variance", [f"{variance:.6g}" for variance in variances]),
+        Column("of total", "share", list(map(_share, variances, totals))),
+        Column("more", "more", list(map(_share, gained, totals))),
+        Column("largest gap", "gap", [format_gap(gap) for gap in gaps]),
+        Column("status", "status", [result.status.value for result in results], left=True),
+    )
+    return Layout(columns)
 
 
 def path_sentence(path: SparsityPath) -> str:
@@ -201,9 +113,10 @@ def _share(variance: float, total: float) -> str:
     return f"{variance / total:.1%}" if math.isfinite(total) and total > 0.0 else ""
 
 
-def _loadings(component: Component, names: tuple[str, ...] | None) -> str:
+def _loadings(component: Component, names: tuple[str, ...] | None) -> list[str]:
     """The features, strongest first, each with its loading."""
     order = sorted(component.support.tolist(), key=lambda j: (-abs(component.vector[j]), j))
-    return ", ".join(
-        f"{names[j] if names is not None else j} {component.vector[j]:+.2f}" for j in order
-    )
+    words = [f"{names[j] if names is not None else j} {component.vector[j]:+.2f}" for j in order]
+    if len(words) > MOST_LOADINGS:
+        words[MOST_LOADINGS:] = [f"and {len(words) - MOST_LOADINGS} more"]
+    return words

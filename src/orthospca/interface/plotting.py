@@ -23,6 +23,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthospca._typing import Array, IntArray
+from orthospca.interface.angles import cosines, largest_cosine, write_cosine
+from orthospca.interface.fonts import families, without_formulas
+from orthospca.interface.score_plots import plot_biplot, plot_scores
 from orthospca.result import Result, Status
 from orthospca.spectrum import leading_eigenvalues
 
@@ -30,6 +33,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from orthospca.path import SparsityPath
+
+__all__ = [
+    "plot_biplot",
+    "plot_convergence",
+    "plot_loadings",
+    "plot_orthogonality",
+    "plot_scores",
+    "plot_scree",
+    "plot_sparsity_path",
+]
 
 BLUE, ORANGE, GREY, PALE = "#1f5a99", "#d9731a", "#8a8f98", "#dfe3e8"
 #: Off the diagonal, cosines below this are shown as this: they are rounding.
@@ -72,7 +85,8 @@ def plot_loadings(
     for (i, k), loading in np.ndenumerate(X[:, rows].T):
         if loading:
             _write(ax, image, k, i, loading, f"{loading:+.2f}".replace("-", "−"))
-    ax.set_yticks(range(len(rows)), [_shortened(names[j]) for j in rows], fontsize=8.5)
+    labels = [_shortened(names[j]) for j in rows]
+    ax.set_yticks(range(len(rows)), labels, fontsize=8.5, fontfamily=families(labels))
     ax.set_xticks(range(len(X)), [str(k + 1) for k in range(len(X))])
     ax.set_xlabel("component")
     ax.set_title("Loadings" + (f" (the largest; {left_out} variables not shown)" * bool(left_out)))
@@ -133,7 +147,7 @@ def scree(result: Result, eigenvalues: Array, *, ax: Axes | None = None) -> Axes
     ax.set_xlim(0.4, count + 0.6)
     ax.set_ylim(bottom=min(0.0, float(result.variances.min(initial=0.0))))
     _label(ax, "Variance of each component", "component", "variance")
-    ax.legend(frameon=False)
+    _legend_above(ax)
     return ax
 
 
@@ -148,17 +162,17 @@ def plot_orthogonality(result: Result, *, ax: Axes | None = None) -> Axes:
     ax = ax or _axes(2.0 + 0.5 * max(len(X), 5), 1.4 + 0.44 * max(len(X), 5))
     if not len(X):
         return _nothing_to_show(ax, "Orthogonality")
-    cosines = np.abs(X @ X.T)
+    angles = cosines(result)
     below = np.tril(np.ones((len(X), len(X)), dtype=bool), -1)
-    shown = np.ma.masked_array(np.maximum(cosines, SMALLEST_COSINE), mask=~below)
+    shown = np.ma.masked_array(np.maximum(angles, SMALLEST_COSINE), mask=~below)
     image = ax.imshow(shown, cmap="Reds", norm=LogNorm(SMALLEST_COSINE, 1.0), aspect="auto")
     for i, j in zip(*np.nonzero(below), strict=True):
-        _write(ax, image, j, i, shown[i, j], _cosine(cosines[i, j]))
+        _write(ax, image, j, i, shown[i, j], write_cosine(angles[i, j], digits=0))
     ticks = [str(k + 1) for k in range(len(X))]
     ax.set_xticks(range(len(X)), ticks)
     ax.set_yticks(range(len(X)), ticks)
-    largest = float(cosines[below].max(initial=0.0))
-    _label(ax, f"Orthogonality: largest |cos| is {_cosine(largest)}", "component", "component")
+    largest = write_cosine(largest_cosine(result))
+    _label(ax, f"Orthogonality: largest |cos| is {largest}", "component", "component")
     ax.grid(False)
     _grid_between_cells(ax, len(X), len(X))
     ax.figure.colorbar(image, ax=ax, pad=0.03, label="|cos|")
@@ -235,12 +249,28 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def has_matplotlib() -> bool:
+    """Whether pictures can be drawn."""
+    from importlib.util import find_spec
+
+    return find_spec("matplotlib") is not None
+
+
 def _axes(width: float, height: float) -> Axes:
+    """Axes on a figure of their own, of so many inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError('pictures need matplotlib: pip install "orthospca[plot]"') from None
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
+
+
+def _legend_above(ax: Axes) -> None:
+    """A legend that covers nothing: the axis goes on above what is drawn."""
+    legend = ax.legend(frameon=False, loc="upper right")
+    bottom, top = ax.get_ylim()
+    share = 0.075 * len(legend.get_texts()) + 0.04
+    ax.set_ylim(bottom, bottom + (top - bottom) / (1.0 - share))
 
 
 def _label(ax: Axes, title: str, x: str, y: str) -> None:
@@ -252,8 +282,8 @@ def _label(ax: Axes, title: str, x: str, y: str) -> None:
     ax.set_axisbelow(True)
 
 
-def _nothing_to_show(ax: Axes, title: str) -> Axes:
-    ax.set_title(f"{title}: there are no components")
+def _nothing_to_show(ax: Axes, title: str, why: str = "there are no components") -> Axes:
+    ax.set_title(f"{title}: {why}")
     ax.set_axis_off()
     return ax
 
@@ -288,15 +318,7 @@ def _names(result: Result, given: Sequence[str] | None) -> Sequence[str]:
 
 
 def _shortened(name: str, most: int = 32) -> str:
-    # A dollar sign would start a formula.
-    text = name if len(name) <= most else f"{name[: most - 1]}…"
-    return text.replace("$", r"\$")
-
-
-def _cosine(value: float) -> str:
-    if value == 0.0 or value > 0.005:
-        return f"{value:.2f}" if value else "0"
-    return f"$10^{{{math.floor(math.log10(value) + 0.5)}}}$"
+    return without_formulas(name if len(name) <= most else f"{name[: most - 1]}…")
 
 
 def _write(ax: Axes, image: Any, x: int, y: int, value: float, text: str) -> None:

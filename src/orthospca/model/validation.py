@@ -51,9 +51,15 @@ def validate_covariance(Q: Any) -> Array:
     except InputError:
         raise
     except (TypeError, ValueError) as error:
-        raise InputError(f"Q must be a square matrix of numbers, got {_describe(Q)}") from error
+        found = _describe(Q)
+        if texts := columns_of_text(Q):
+            found = f"a data frame of shape {given.shape} with text in {_columns(texts)}"
+            found += _if_data(given.shape)
+        raise InputError(f"Q must be a square matrix of numbers, got {found}") from error
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"Q must be a square matrix, got shape {matrix.shape}")
+        raise InputError(
+            f"Q must be a square matrix, got shape {matrix.shape}{_if_data(matrix.shape)}"
+        )
     if matrix.size == 0:
         raise InputError("Q must have at least one row, got shape (0, 0)")
     finite = np.isfinite(matrix)
@@ -68,12 +74,72 @@ def validate_covariance(Q: Any) -> Array:
         i, j = np.argwhere(difference > ASYMMETRY_TOLERANCE * largest)[0]
         raise InputError(
             f"Q must be symmetric, got {matrix[i, j]} at row {i}, column {j} "
-            f"but {matrix[j, i]} at row {j}, column {i}"
+            f"but {matrix[j, i]} at row {j}, column {i}{_if_data(matrix.shape)}"
         )
     if difference.any():
         matrix = 0.5 * (matrix + matrix.T)
     matrix.flags.writeable = False
     return matrix
+
+
+def columns_of_text(frame: Any) -> list[str]:
+    """Names of the columns of a data frame that hold something else than numbers."""
+    names = names_of(frame)
+    wrong = []
+    for name, key in zip(names or (), getattr(frame, "columns", ()), strict=False):
+        try:
+            np.asarray(frame[key], dtype=float)
+        except (TypeError, ValueError):
+            wrong.append(name)
+    return wrong
+
+
+def numbers_of(frame: Any) -> Any:
+    """The numbers of a data frame, true and false being 1 and 0; text is named and refused."""
+    values = frame.to_numpy()
+    if values.dtype != object or values.ndim != 2:
+        return values
+    if texts := columns_of_text(frame):
+        raise InputError(f"data must be real numbers, got text in {_columns(texts)}")
+    return values.astype(float)
+
+
+def validate_complete(X: Any, names: Sequence[str] | None) -> None:
+    """Refuse observations with missing values: how many, where, and what to do.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+    names : sequence of str or None
+        Of the features.
+    """
+    entries = X.data if hasattr(X, "tocoo") else X
+    if not np.isnan(entries).any():
+        return
+    if hasattr(X, "tocoo"):
+        stored = X.tocoo()
+        missing = np.isnan(stored.data)
+        rows, columns = stored.row[missing], stored.col[missing]
+    else:
+        rows, columns = np.nonzero(np.isnan(X))
+    first = np.lexsort((columns, rows))[0]
+    found, counts = np.unique(columns, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    what = "feature " if names is None else ""
+    shown = ", ".join(f"{counts[k]} in {what}{column_name(names, found[k])}" for k in order[:6])
+    more = f" and {len(found) - 6} more features" if len(found) > 6 else ""
+    noun = "value" if len(rows) == 1 else "values"
+    raise InputError(
+        f"X contains NaN: {len(rows)} missing {noun} in {len(found)} of {X.shape[1]} features "
+        f"({shown}{more}), the first at row {rows[first]}, feature "
+        f"{column_name(names, columns[first])}; fill them in first, as "
+        "make_pipeline(SimpleImputer(), OrthogonalSparsePCA()) does, or leave these rows out"
+    )
+
+
+def column_name(names: Sequence[str] | None, j: Any) -> str:
+    """What a column is called in a message: its name, or else its number from 0."""
+    return str(int(j)) if names is None else repr(str(names[int(j)]))
 
 
 def names_of(Q: Any) -> tuple[str, ...] | None:
@@ -82,6 +148,20 @@ def names_of(Q: Any) -> tuple[str, ...] | None:
     if names is None:
         names = getattr(Q, "columns", None)
     return None if names is None or callable(names) else tuple(str(name) for name in names)
+
+
+def validate_names(given: Any, n: int, own: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return one name for each feature: those given, else the matrix's own."""
+    if given is None:
+        return own
+    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+        raise InputError(f"feature_names must be a sequence of names, got {given!r}")
+    names = tuple(str(name) for name in given)
+    if len(names) != n:
+        raise InputError(
+            f"feature_names must have one name for each of the {n} features, got {len(names)}"
+        )
+    return names
 
 
 def validate_sparsity(sparsity: Any, n_components: int, n: int) -> tuple[int, ...]:
@@ -141,6 +221,21 @@ def validate_path(name: str, value: Any) -> Path | None:
     return Path(value)
 
 
+def _columns(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:6])) + (", …" if len(names) > 6 else "")
+    return f"column{'' if len(names) == 1 else 's'} {shown}"
+
+
+def _if_data(shape: tuple[int, ...]) -> str:
+    """What to do with observations that were given in the place of a matrix."""
+    if len(shape) != 2 or min(shape) < 2:
+        return ""
+    return (
+        f"; if these are {shape[0]} observations of {shape[1]} variables, pass "
+        "orthospca.DataCovariance(X), or fit OrthogonalSparsePCA to X"
+    )
+
+
 def _describe(value: Any) -> str:
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{type(value).__name__} {text[:50]}…"

@@ -35,6 +35,8 @@ SMALLEST_SHARE = 0.2
 #: When half of the time is gone, rungs are proved to this share of their values only: that takes
 #: less, and what is left of the time then suffices for a bound on the stage more often.
 COARSE = 0.03
+#: Features that may be looked at, all rungs together, to see what the climb so far promises.
+LOOKED_AT = 2**24
 #: A stage is hard if so many of its rungs could not be proved.
 HARD = 3
 
@@ -136,19 +138,33 @@ class Ladder:
         """Proved bound of the last rung; ``inf`` if the ladder was not climbed."""
         return self.rungs[-1].upper if self.rungs else math.inf
 
-    def climb(self, when_hard: Callable[[], None] = _do_nothing) -> None:
+    def outlook(self) -> float:
+        """Proved bound of the last rung from those climbed so far, without proving any other."""
+        upper = self.below
+        for size in range(len(self.rungs) + 1, self.size + 1):
+            upper = max(upper, self.form.bound_without_level(size, upper))
+        return upper
+
+    def climb(
+        self,
+        when_hard: Callable[[], None] = _do_nothing,
+        on_the_way: Callable[[], None] = _do_nothing,
+    ) -> None:
         """Prove the rungs below the last one, as far as each is worth it.
 
         Parameters
         ----------
         when_hard : callable
             Called once, when some rungs have resisted or half of the time is gone.
+        on_the_way : callable
+            Called after rungs, so often that an :meth:`outlook` each time costs little.
         """
         first, ground = self.form.first_bound(), Ground.SINGLE
         if self._caps[0] < first:
             first, ground = self._caps[0], Ground.CAP
         self.rungs = [Rung(1, self.best[1], first, argument=Argument(ground))]
         told = False
+        seldom = math.ceil(self.form.n_features * self.size**2 / LOOKED_AT)
         for size in range(2, self.size):
             self.coarse |= self.watch.clock.is_half_gone
             self.rungs.append(self._taken(size) or self._rung(size))
@@ -157,6 +173,8 @@ class Ladder:
             if not told and (self._resisted >= HARD or self.watch.clock.is_half_gone):
                 told = True
                 when_hard()
+            if size % seldom == 0:
+                on_the_way()
 
     def completed(self) -> tuple[Rung, ...]:
         """Return all rungs, with what follows from them for those that are still to come."""

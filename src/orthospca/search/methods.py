@@ -209,7 +209,10 @@ def climb_stage(
         if traced <= known.cutoff:
             return known.outcome()
     if settings.method is Method.BRANCH_AND_BOUND or size == 1:
-        ladder.climb(lambda: _bound_early(form, known, settings))
+        ladder.climb(
+            lambda: _bound_early(form, known, settings),
+            lambda: _tell_outlook(ladder, known, settings),
+        )
         known.improve(ladder.best[size])
     if size == 1:
         known.settle(ladder.below, Reason.CLIMBED)
@@ -232,6 +235,17 @@ def _bound_early(form: Form, known: Knowledge[Any], settings: Settings) -> None:
         return
     known.tighten(form.bound_where_rungs_resist(known.best, known.watch, settings.tuning))
     known.tell(1)
+
+
+def _tell_outlook(ladder: Ladder, known: Knowledge[Any], settings: Settings) -> None:
+    """Say what the rungs so far prove of the stage: the next ones will only prove more."""
+    upper = ladder.outlook()
+    if upper >= known.upper:
+        return
+    if not settings.proof:
+        # A certificate has no place for this argument, and does without it when the ladder ends.
+        known.tighten(upper)
+    known.watch.report(known.nodes, 1, known.lower, upper)
 
 
 def _bound_coarsely(

@@ -135,11 +135,22 @@ def run_stages(
             ended = outcome.status
             break
         sequence.add(outcome, watch.clock.stage_elapsed)
+        if len(sequence.components) > k:
+            _tell_end(sequence.components[k], watch)
         if watch.interrupted:
             break
         if record is not None and record.is_due and sequence.incomplete:
             record.show(sequence.found(None))
     return sequence.found(ended)
+
+
+def _tell_end(component: Component, watch: Watch) -> None:
+    """Let whoever listens hear how a stage ended, if its last step told less."""
+    value = component.deflated_variance
+    value = component.variance if value is None else value
+    told = watch.journal.last
+    if told is None or value > told.lower or component.upper_bound < told.upper:
+        watch.report(component.nodes, 0, value, component.upper_bound)
 
 
 class _Sequence:

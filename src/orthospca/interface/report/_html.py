@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import html
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
+
+#: Characters that HTML has no place for, not even as references.
+FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
+#: What could end a script, begin a comment in it, or break a line where JavaScript sees one.
+UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029\x7f\ufffe\uffff"}
 
 
 class Html(str):
@@ -14,32 +23,76 @@ class Html(str):
 
 def escape(text: object) -> Html:
     """Make HTML of a text: what a file or a person wrote cannot become markup."""
-    return text if isinstance(text, Html) else Html(html.escape(str(text)))
+    if isinstance(text, Html):
+        return text
+    return Html(html.escape(FORBIDDEN.sub("\ufffd", str(text))))
 
 
 def element(name: str, *content: object, **attributes: str) -> Html:
-    """An element; ``class_`` stands for the attribute ``class``."""
+    """An element; ``class_`` stands for the attribute ``class``, an empty one is left out."""
     given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
         if value
     )
     return Html(f"<{name}{given}>{''.join(map(escape, content))}</{name}>")
 
 
-def paragraph(*content: object) -> Html:
+def embedded(text: str, kind: str) -> Html:
+    """JSON inside the page: whatever its strings hold, they cannot end the element.
+
+    Everything unsafe can stand inside a string only, and there it may be written with a backslash.
+    """
+    safe = text.translate(UNSAFE).encode("utf-8", "backslashreplace").decode("utf-8")
+    return Html(f'<script type="application/json" class="{kind}">{safe}</script>')
+
+
+def paragraph(*content: object, kind: str = "") -> Html:
     """A paragraph."""
-    return element("p", *content)
+    return element("p", *content, class_=kind)
 
 
-def facts(pairs: Iterable[tuple[str, object]]) -> Html:
+def named(text: object) -> Html:
+    """A name, whose direction of writing does not turn what stands around it."""
+    turns = any(unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in str(text))
+    return element("bdi", text) if turns else escape(text)
+
+
+def facts(pairs: Iterable[tuple[str, object]], kind: str = "") -> Html:
     """A list of terms and what they are."""
-    return element("dl", *(element("div", element("dt", a), element("dd", b)) for a, b in pairs))
+    items = (element("div", element("dt", a), element("dd", b)) for a, b in pairs)
+    return element("dl", *items, class_=kind)
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: int) -> Html:
-    """A table whose first ``numbers`` columns are aligned to the right."""
-    sides = ["number" if j < numbers else "" for j in range(len(headings))]
+def table(
+    headings: Sequence[object],
+    rows: Iterable[Sequence[object]],
+    numbers: Sequence[int] | int,
+    *,
+    caption: str = "",
+    kind: str = "",
+    name: str = "",
+    tall: bool = False,
+) -> Html:
+    """A table that scrolls within itself where it is too wide.
+
+    Parameters
+    ----------
+    headings : sequence
+    rows : iterable of sequences
+    numbers : int or sequence of int
+        Columns that are aligned to the right: the first so many, or those with these numbers.
+    caption : str
+        What the table is, for those who hear it.
+    kind : str
+        Classes: ``sortable``.
+    name : str
+        Its ``id``.
+    tall : bool
+        Whether it scrolls downwards too.
+    """
+    right = set(range(numbers) if isinstance(numbers, int) else numbers)
+    sides = ["number" if j in right else "" for j in range(len(headings))]
     head = element(
         "tr",
         *(
@@ -47,10 +100,17 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: in
             for h, side in zip(headings, sides, strict=True)
         ),
     )
-    body = [
-        element("tr", *(element("td", c, class_=side) for c, side in zip(row, sides, strict=True)))
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<td class="n">{escape(c)}</td>' if side else f"<td>{escape(c)}</td>"
+            for c, side in zip(row, sides, strict=True)
+        )
+        + "</tr>"
         for row in rows
-    ]
-    return element(
-        "div", element("table", element("thead", head), element("tbody", *body)), class_="wide"
     )
+    content = [element("caption", caption)] if caption else []
+    content += [element("thead", head), element("tbody", Html(body))]
+    given = {"role": "region", "tabindex": "0", "aria_label": caption} if caption else {}
+    made = element("table", *content, class_=kind, id=name)
+    return element("div", made, class_="wide tall" if tall else "wide", **given)

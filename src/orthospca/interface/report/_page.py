@@ -1,19 +1,19 @@
-"""The page around the sections: title, style, what certificates mean, how to repeat the run."""
+"""The report as a whole: a chapter for each result, what certificates mean, how to repeat it."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from orthospca.interface.report._content import Section, render
-from orthospca.interface.report._html import Html, element, escape, facts, paragraph
-from orthospca.interface.report._pictures import draw, has_matplotlib
+from orthospca.interface.report._content import chapter
+from orthospca.interface.report._document import Chapter, Panel, document
+from orthospca.interface.report._html import element, facts, paragraph
+from orthospca.interface.report._section import Section
 
-PACKAGES = ("orthospca", "numpy", "scipy", "scikit-learn", "matplotlib")
+PACKAGES = ("orthospca", "numpy", "scipy", "scikit-learn")
 
 
 def write_report(
@@ -37,7 +37,8 @@ def write_report(
     files : sequence of (name, checksum)
         What was read.
     """
-    Path(path).write_text(page(sections, title, command, files), encoding="utf-8")
+    text = page(sections, title, command, files)
+    Path(path).write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
 def page(
@@ -47,37 +48,15 @@ def page(
     files: Sequence[tuple[str, str]] = (),
 ) -> str:
     """The report as text."""
-    style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
-    body = element(
-        "main",
-        element("h1", title),
-        *([] if has_matplotlib() else [_no_pictures()]),
-        *(render(section, draw(section)) for section in sections),
-        _certificate(sections),
-        _repeat(command, files, sections),
-    )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n"
-        f"<body>\n{body}\n</body>\n</html>\n"
-    )
+    chapters = [chapter(section, i) for i, section in enumerate(sections, start=1)]
+    about = Chapter("About this report", (meaning(), repeating(command, files, sections)))
+    written = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    return document(title, [*chapters, about], f"orthospca, {written}")
 
 
-def _no_pictures() -> Html:
-    return element(
-        "p",
-        "This report has no pictures, because matplotlib is not installed: ",
-        element("code", 'pip install "orthospca[plot]"'),
-        " adds them.",
-        class_="note",
-    )
-
-
-def _certificate(sections: Sequence[Section]) -> Html:
-    return element(
-        "section",
-        element("h2", "What the certificate says"),
+def meaning() -> Panel:
+    """What a certificate says, and what it does not say."""
+    content = (
         paragraph(
             "The k-th component maximises the variance xᵀQx over all unit vectors x with at most "
             "p nonzero loadings that are orthogonal to the components before it. Finding a good "
@@ -99,37 +78,21 @@ def _certificate(sections: Sequence[Section]) -> Html:
             "its bound still valid: only the gap is larger. “Exhausted” means that it is proved "
             "that no further vector with so few nonzero loadings is orthogonal to all found."
         ),
-        *([_proof(proved)] if (proved := [s for s in sections if s.certificate]) else []),
+        paragraph(
+            "A proof speaks of the matrix, not of the population it was sampled from: another "
+            "sample may have other components."
+        ),
     )
+    return Panel("meaning", "What the certificate says", content)
 
 
-def _proof(sections: Sequence[Section]) -> Html:
-    """How to check what is said."""
-    one = len(sections) == 1
-    commands: list[object] = []
-    for section in sections:
-        held = {"matrix.npy", "factor.npy"} & set(section.result.certificate.arrays)
-        text = f"orthospca verify {section.certificate}{'' if held else ' --data DATA'}"
-        commands += [", " if commands else "", element("code", text)]
-    return paragraph(
-        element("b", "Nobody has to believe it."),
-        f" The proof{'' if one else 's'} of the bounds above {'is' if one else 'are'} beside this "
-        f"report, in {' and '.join(section.certificate for section in sections)}. To check "
-        f"{'it' if one else 'them'}: ",
-        *commands,
-        ". The checker is one file of Python that needs NumPy and nothing of the program that "
-        "found the components; it computes everything anew. With ",
-        element("code", "--data"),
-        " it also checks that the matrix is that of the data.",
-    )
-
-
-def _repeat(
-    command: str | None, files: Sequence[tuple[str, str]], sections: Sequence[Section]
-) -> Html:
+def repeating(
+    command: str | None, files: Sequence[tuple[str, str]], sections: Sequence[Section] = ()
+) -> Panel:
+    """What is needed to do it again."""
     pairs: list[tuple[str, object]] = []
     if command:
-        pairs.append(("command", element("code", command)))
+        pairs.append(("command", element("span", element("code", command), class_="copy")))
     pairs += [(f"SHA-256 of {name}", element("code", checksum)) for name, checksum in files]
     pairs += [
         (f"SHA-256 of the matrix, {s.certificate}", element("code", s.result.certificate.sha256))
@@ -139,9 +102,8 @@ def _repeat(
     pairs += [
         ("versions", ", ".join(_versions())),
         ("machine", f"{platform.system()} {platform.machine()}"),
-        ("written", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")),
     ]
-    return element("section", element("h2", "Repeat this"), facts(pairs))
+    return Panel("repeat", "Repeat this", (facts(pairs, "long"),))
 
 
 def _versions() -> list[str]:

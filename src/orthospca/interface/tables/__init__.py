@@ -1,11 +1,25 @@
 """Tables of numbers from files: which column is what, and what is wrong with the file.
 
-Files are CSV or TSV, Parquet, NumPy's NPY and NPZ, or Matrix Market; the ending of the name
-decides, and any other ending means text. Everything that is not a label has to be a finite number:
-a missing value or a text among numbers is an error that names its place.
+Files are text (CSV, TSV, columns with spaces), Parquet, Excel workbooks, NumPy's NPY and NPZ, or
+Matrix Market; the ending of the name decides, and the content if the ending says nothing. What is
+not a label has to be a finite number: a text among numbers is an error that names its place, and
+so are missing values unless it is said what to do with them. What was recognised or left out on the
+way is in the notices of the table.
 """
 
-from orthospca.interface.tables._read import read_table
+from orthospca.interface.tables._file import File
+from orthospca.interface.tables._missing import WAYS, complete
+from orthospca.interface.tables._read import read_as_it_is, read_table
+from orthospca.interface.tables._shape import kind_of_matrix
 from orthospca.interface.tables._table import Table, TableError
 
-__all__ = ["Table", "TableError", "read_table"]
+__all__ = [
+    "WAYS",
+    "File",
+    "Table",
+    "TableError",
+    "complete",
+    "kind_of_matrix",
+    "read_as_it_is",
+    "read_table",
+]

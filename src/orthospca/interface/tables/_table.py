@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,14 @@ from scipy import sparse
 
 from orthospca import DataCovariance
 from orthospca._errors import InputError
-from orthospca._typing import Array
+from orthospca._typing import AnyArray, Array
 
 #: With more variables than this, a covariance matrix would fill the memory of most machines.
 MOST_VARIABLES = 20_000
+#: Names in a message before the rest is counted; of what was left out, all that can be read.
+MOST_NAMES, MOST_LEFT_OUT = 8, 100
+#: Numbers whose squares, and what rounding leaves of them, neither overflow nor vanish.
+LARGEST, SMALLEST_RANGE = 1e50, 1e-150
 
 
 class TableError(InputError):
@@ -28,41 +32,69 @@ class Table:
     Attributes
     ----------
     values : ndarray or sparse array of shape (n_rows, n_columns)
+        With NaN where a value is missing, if missing values were asked to be kept.
     columns : tuple of str
-        From the file; ``x0, x1, ...`` if it has no names.
+        From the file; ``x0, x1, ...`` if it has no names.  Each name is there once.
     labels : tuple of str
         Names of the columns that were left out because they hold labels.
     named : bool
         Whether the names come from the file.
+    row_names : tuple of str or None
+        What the rows are called, if the file says so.
+    label_values : dict
+        The texts of the columns that hold labels, one for each row, by the name of the column.
+    notices : tuple of str
+        What was found and done on the way that the owner of the file should know.
+    path : str
+        For the messages.
+    lines : tuple of int
+        The line of the file that each row came from, or, in a transposed table, each column.
+    transposed : bool
+        Whether rows of the file are columns of the table.
     """
 
     values: Any
     columns: tuple[str, ...]
     labels: tuple[str, ...] = ()
     named: bool = True
+    row_names: tuple[str, ...] | None = None
+    label_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    path: str = "the file"
+    lines: tuple[int, ...] = ()
+    transposed: bool = False
 
     def covariance(self) -> Array:
-        """Covariance of the columns, divisor ``n_rows - 1``."""
-        self._need_observations()
-        self._need_memory()
-        return DataCovariance(self.values).submatrix(np.arange(len(self.columns)))
+        """Covariance of the columns, divisor ``n_rows - 1``; of each pair, where values miss."""
+        return self._matrix(correlation=False)
 
     def correlation(self) -> Array:
         """Correlation of the columns; a constant column is an error."""
+        return self._matrix(correlation=True)
+
+    def _matrix(self, correlation: bool) -> Array:
         self._need_observations()
         self._need_memory()
-        self._need_variation()
-        covariance = DataCovariance(self.values, correlation=True)
-        R = covariance.submatrix(np.arange(len(self.columns)))
-        np.fill_diagonal(R, 1.0)
-        return R
+        if self.has_missing:
+            from orthospca.interface.tables._missing import pairwise_matrix
+
+            return pairwise_matrix(self, correlation)
+        Q = self.data_covariance(correlation).submatrix(np.arange(len(self.columns)))
+        if correlation:
+            np.fill_diagonal(Q, 1.0)
+        return Q
 
     def data_covariance(self, correlation: bool = False) -> DataCovariance:
         """The covariance or correlation as the data define it, without the matrix."""
         self._need_observations()
-        if correlation:
-            self._need_variation()
-        return DataCovariance(self.values, correlation=correlation)
+        self._need_range(correlation)
+        covariance = DataCovariance(self.values, correlation=correlation)
+        if correlation and covariance.constant.any():
+            names = [self.columns[j] for j in np.flatnonzero(covariance.constant)]
+            raise TableError(
+                f"{several('column', names)} {are(names)} constant, so {they(names)} no correlation"
+            )
+        return covariance
 
     def square(self) -> Array:
         """The values themselves, a matrix that must be square."""
@@ -76,13 +108,105 @@ class Table:
                 f"and {columns} columns{hint}"
             )
         self._need_memory()
-        return self.values.toarray() if sparse.issparse(self.values) else self.values
+        if self.has_missing:
+            row, column = (int(i) for i in np.argwhere(np.isnan(dense(self.values)))[0])
+            raise TableError(
+                f"{self.path} has a missing value in {self.place(row, column)}, and a precomputed "
+                "matrix must have none"
+            )
+        return dense(self.values)
 
-    def _need_variation(self) -> None:
-        constant = np.flatnonzero(DataCovariance(self.values).constant)
-        if constant.size:
-            name = self.columns[constant[0]]
-            raise TableError(f"column {name!r} is constant, so it has no correlation")
+    @property
+    def has_missing(self) -> bool:
+        """Whether a value is missing."""
+        entries = self.values.data if sparse.issparse(self.values) else self.values
+        return bool(np.isnan(entries).any())
+
+    def varying(self) -> Table:
+        """The table without its constant columns, with a notice that lists them."""
+        self._need_observations()
+        self._need_range(correlation=False)
+        low, high = self._range()
+        # Rounding alone makes a column wider by no more than this; few are looked at closely.
+        rows = self.values.shape[0]
+        rounding = 4 * rows**1.5 * np.finfo(np.float64).eps
+        suspects = np.flatnonzero(high - low <= rounding * np.maximum(np.abs(low), np.abs(high)))
+        constant = suspects[self._is_constant(suspects)] if suspects.size else suspects
+        if not constant.size:
+            return self
+        names = [self.columns[j] for j in constant]
+        left = len(self.columns) - len(names)
+        if left < 2:
+            rest = f"all its columns but {left}" if left else "all its columns"
+            raise TableError(f"{self.path} has nothing to analyse: {rest} are constant")
+        notice = (
+            f"left out {counted(names, 'constant column')}, which {have(names)} no variance: "
+            f"{listed(names, MOST_LEFT_OUT)}"
+        )
+        kept = np.setdiff1d(np.arange(len(self.columns)), constant)
+        return replace(
+            self,
+            values=self.values[:, kept],
+            columns=tuple(self.columns[j] for j in kept),
+            notices=(*self.notices, notice),
+            lines=tuple(self.lines[j] for j in kept) if self.transposed else self.lines,
+        )
+
+    def _is_constant(self, columns: AnyArray) -> AnyArray:
+        """Whether columns vary by no more than rounding; those with missing values by nothing."""
+        if self.has_missing:
+            low, high = self._range()
+            return np.asarray(low[columns] == high[columns])
+        return DataCovariance(self.values[:, columns]).constant
+
+    def place(self, row: int, column: int) -> str:
+        """Where an entry is, for a message."""
+        turned = self.lines and self.transposed
+        at_column = f" (line {self.lines[column]})" if turned else ""
+        at_row = f" (line {self.lines[row]})" if self.lines and not turned else ""
+        return f"row {row + 1}{at_row}, column {self.columns[column]!r}{at_column}"
+
+    def row_place(self, row: int) -> str:
+        """Where a row is, for a message."""
+        line = f", line {self.lines[row]}" if self.lines and not self.transposed else ""
+        return f"row {row + 1}{line}"
+
+    def _range(self) -> tuple[Array, Array]:
+        """The smallest and the largest value of each column."""
+        if not sparse.issparse(self.values):
+            return np.nanmin(self.values, axis=0), np.nanmax(self.values, axis=0)
+        by_column = self.values.tocsc()
+        counts = np.diff(by_column.indptr)
+        # What is not stored is zero; a sparse column that is full has no such entry.
+        low, high = np.zeros(len(counts)), np.zeros(len(counts))
+        filled = np.flatnonzero(counts)
+        if filled.size:
+            starts, full = by_column.indptr[filled], counts[filled] == self.values.shape[0]
+            least = np.minimum.reduceat(by_column.data, starts)
+            most = np.maximum.reduceat(by_column.data, starts)
+            low[filled] = np.where(full, least, np.minimum(least, 0.0))
+            high[filled] = np.where(full, most, np.maximum(most, 0.0))
+        return low, high
+
+    def _need_range(self, correlation: bool) -> None:
+        """Refuse numbers whose squares overflow or vanish, and name their columns."""
+        low, high = self._range()
+        largest = np.maximum(np.abs(low), np.abs(high))
+        with np.errstate(over="ignore"):
+            width = high - low
+        all_small = largest.max() < 1 / LARGEST
+        smallest = 1 / LARGEST if correlation or all_small else SMALLEST_RANGE
+        for wrong, what, number in (
+            (largest > LARGEST, "too large to be squared: the largest is", largest),
+            ((width > 0) & (width < smallest), "too small to be squared: they vary by", width),
+        ):
+            if wrong.any():
+                names = [self.columns[j] for j in np.flatnonzero(wrong)]
+                extreme = number[wrong].max() if number is largest else number[wrong].min()
+                raise TableError(
+                    f"{self.path} has numbers in {several('column', names)} that are {what} "
+                    f"{extreme:.3g}; rescale the data"
+                )
 
     def _need_observations(self) -> None:
         if self.values.shape[0] < 2:
@@ -93,80 +217,43 @@ class Table:
         if count > MOST_VARIABLES:
             raise TableError(
                 f"the file has {count} variables, and with more than {MOST_VARIABLES} their "
-                "matrix is too large to be formed, as --precomputed, a threshold and the methods "
-                "'enumeration' and 'deflation' need it"
+                "matrix is too large to be formed, as --precomputed, --missing pairwise and the "
+                "methods 'enumeration' and 'deflation' need it"
             )
 
 
-def table_of(
-    path: object,
-    values: Any,
-    columns: Sequence[str] | None = None,
-    labels: Sequence[str] = (),
-    leave_out: Sequence[str] = (),
-) -> Table:
-    """Make a table of an array; what is missing, or not a table at all, is an error.
-
-    Parameters
-    ----------
-    path : path
-        For the messages.
-    values : ndarray or sparse array
-    columns : sequence of str, optional
-        The names of all columns.
-    labels : sequence of str
-        Columns left out already.
-    leave_out : sequence of str
-        Names or numbers, from 1, of columns to leave out.
-    """
-    if values.ndim != 2:
-        raise TableError(f"{path} holds an array of {values.ndim} dimensions, and a table has two")
-    if values.dtype.kind not in "biuf":
-        raise TableError(f"{path} holds values of type {values.dtype}, not numbers")
-    rows, width = values.shape
-    if not rows or not width:
-        raise TableError(f"{path} is empty")
-    names = [f"x{j}" for j in range(width)] if columns is None else list(columns)
-    out = positions_of(path, leave_out, names)
-    kept = [j for j in range(width) if j not in out]
-    if len(kept) < 2:
-        raise TableError(
-            f"{path} has {'one' if kept else 'no'} column of numbers, and a component needs two or "
-            "more"
-        )
-    values = values.astype(np.float64, copy=False)
-    if out:
-        values = values[:, kept]
-    left, names = [names[j] for j in sorted(out)], [names[j] for j in kept]
-    _refuse_if_not_finite(path, values, names)
-    return Table(values, tuple(names), (*labels, *left), named=columns is not None)
+def dense(values: Any) -> Array:
+    """The values as an ndarray."""
+    return np.asarray(values.toarray() if sparse.issparse(values) else values)
 
 
-def positions_of(path: object, wanted: Sequence[str], names: Sequence[str]) -> set[int]:
-    """Where the columns with these names, or numbers from 1, are."""
-    positions = set()
-    for name in wanted:
-        if name in names:
-            positions.add(list(names).index(name))
-        elif name.isdecimal() and 1 <= int(name) <= len(names):
-            positions.add(int(name) - 1)
-        else:
-            shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
-            raise TableError(f"{path} has no column {name!r} (it has {shown})")
-    return positions
+def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """Names with commas; what is more than ``most`` is counted."""
+    shown = ", ".join(map(repr, names[:most]))
+    rest = len(names) - most
+    return f"{shown} and {rest} more" if rest > 0 else shown
 
 
-def _refuse_if_not_finite(path: object, values: Any, names: Sequence[str]) -> None:
-    if sparse.issparse(values):
-        entries = values.tocoo()
-        wrong = np.flatnonzero(~np.isfinite(entries.data))
-        places = [(int(entries.row[i]), int(entries.col[i]), entries.data[i]) for i in wrong]
-    else:
-        wrong = np.argwhere(~np.isfinite(values))[:1]
-        places = [(i, j, values[i, j]) for i, j in wrong.tolist()]
-    if places:
-        row, column, value = min(places, key=lambda place: place[:2])
-        place = f"row {row + 1}, column {names[column]!r}"
-        if np.isnan(value):
-            raise TableError(f"{path} has a missing value in {place}")
-        raise TableError(f"{path} has '{value}' in {place}, which is not finite")
+def several(noun: str, names: Sequence[str]) -> str:
+    """A noun, in the plural if need be, with the names of its things."""
+    return f"{noun}{'' if len(names) == 1 else 's'} {listed(names)}"
+
+
+def counted(names: Sequence[Any], noun: str) -> str:
+    """How many things there are."""
+    return f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
+
+
+def are(names: Sequence[str]) -> str:
+    """The verb for one or several."""
+    return "is" if len(names) == 1 else "are"
+
+
+def have(names: Sequence[str]) -> str:
+    """The verb for one or several."""
+    return "has" if len(names) == 1 else "have"
+
+
+def they(names: Sequence[str]) -> str:
+    """The pronoun and the verb for one or several."""
+    return "it has" if len(names) == 1 else "they have"

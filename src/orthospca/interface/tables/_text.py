@@ -1,178 +1,143 @@
-"""Numbers from a text file: CSV or TSV in UTF-8; comma, semicolon or tab is found out.
+"""Cells from a text file: its encoding, its separator, its lines.
 
-Blank lines and lines that begin with ``#`` are skipped. What is recognised:
-
-- *a header*: the first line, if none of its cells after the first is a number;
-- *row labels*: a first column under an empty heading, or one that the header does not count, or one
-  of distinct whole numbers that is called ``id`` or the like;
-- *labels*: columns without any number, such as the class of each observation.
+Comma, semicolon, tab, vertical bar or spaces are found out. Blank lines and lines that begin with
+``#`` are skipped.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
-import gzip
-import math
 import re
-import zlib
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
-import numpy as np
+from orthospca.interface.tables._file import File
+from orthospca.interface.tables._grid import Reading, Row, table_from_cells
+from orthospca.interface.tables._numbers import looks_like_number
+from orthospca.interface.tables._table import Table, TableError
 
-from orthospca.interface.tables._table import Table, TableError, positions_of
+SPACES = " "
+SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "vertical bar", SPACES: "spaces"}
+#: Lines, and characters, from which the separator is found out.
+SAMPLE, MOST_CHARACTERS = 50, 50_000
+#: A cell among spaces, in quotes or not.
+WORD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$)|(\S+)')
+#: Marks at the beginning of a file that name its encoding; those of four bytes first.
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+#: Characters that no table has: all controls but tab, the ends of lines and of pages.
+CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
-SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma"}
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
-INDEX_HEADINGS = frozenset({"id", "ids", "index", "idx", "row", "no", "no.", "nr", "#"})
-DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
-Row = tuple[int, list[str]]
-"""The number of a line, and its cells."""
-
-
-def read_text(path: Path, header: bool | None, leave_out: Sequence[str]) -> Table:
+def read_text(file: File, reading: Reading, encoding: str | None) -> Table:
     """Read a CSV or TSV file; see :func:`orthospca.interface.tables.read_table`."""
-    numbered = _lines(path)
-    separator = _separator(path, [line for _, line in numbered])
-    rows = [
-        (number, [cell.strip() for cell in _cells(path, number, line, separator)])
-        for number, line in numbered
-    ]
-    names, rows = _split_header(rows, header)
-    if not rows:
-        raise TableError(f"{path} has a header but no rows")
-    width = len(rows[0][1])
-    if names is not None and len(names) == width - 1:
-        names = ["", *names]
-    if names is not None and len(names) != width:
-        raise TableError(
-            f"{path} has {len(names)} cells in its header but {width} in line {rows[0][0]}"
-        )
-    for number, cells in rows:
-        if len(cells) != width:
-            raise TableError(
-                f"{path} is ragged: line {number} has {len(cells)} cells, line {rows[0][0]} has "
-                f"{width} (separator: {SEPARATORS[separator]})"
-            )
-    return _numbers(path, names, rows, leave_out)
-
-
-def _lines(path: Path) -> list[tuple[int, str]]:
-    """The lines that count, with their numbers."""
-    content = path.read_bytes()
-    try:
-        if path.suffix.lower() == ".gz":
-            content = gzip.decompress(content)
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise TableError(f"{path} is not a text file in UTF-8") from None
-    except (OSError, EOFError, zlib.error):
-        raise TableError(f"{path} is not a gzip file, or a damaged one") from None
-    if "\x00" in text:
-        raise TableError(f"{path} is not a text file")
+    text, notices = _decoded(file, encoding)
     lines = [
         (number, line)
-        for number, line in enumerate(text.splitlines(), start=1)
+        for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1)
         if line.strip() and not line.lstrip().startswith("#")
     ]
+    separator = ""
+    if lines and (said := re.fullmatch(r"sep=(.)", lines[0][1].strip('\ufeff" '))):
+        separator, lines = said.group(1), lines[1:]  # a line that Excel writes and reads
     if not lines:
-        raise TableError(f"{path} is empty")
-    return lines
+        raise TableError(f"{file} is empty")
+    separator = separator or _separator(file, lines)
+    rows = list(_records(file, lines, separator))
+    how = f"separator: {SEPARATORS.get(separator, separator)}"
+    return table_from_cells(file, rows, reading, how, notices)
 
 
-def _separator(path: Path, lines: list[str]) -> str:
-    """The separator that cuts most lines into the same number of cells, two or more."""
-    sample = lines[:50]
-    best, agreement = "", 0
+def _decoded(file: File, encoding: str | None) -> tuple[str, list[str]]:
+    """The text of a file, and a notice if its encoding had to be guessed."""
+    content = file.content
+    notices: list[str] = []
+    if encoding is None:
+        encoding = next((name for mark, name in MARKS.items() if content.startswith(mark)), None)
+    try:
+        if encoding is not None:
+            text = content.decode(encoding)
+        else:
+            text, notices = _guessed(content)
+    except LookupError:
+        raise TableError(f"encoding must be a name such as utf-8, got {encoding!r}") from None
+    except UnicodeDecodeError:
+        known = encoding or "UTF-8, UTF-16 or Latin-1"
+        raise TableError(f"{file} is not a text file in {known}") from None
+    if CONTROLS.search(text):
+        raise TableError(f"{file} is not a text file")
+    return text, notices
+
+
+def _guessed(content: bytes) -> tuple[str, list[str]]:
+    """UTF-8; UTF-16, where every other byte is zero; or the one byte a character of Windows."""
+    head = content[:2000]
+    pairs = len(head) // 2
+    for name, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if pairs >= 2 and zeros.count(0) > 0.7 * pairs:
+            return content.decode(name), ["read as UTF-16"]
+    try:
+        return content.decode("utf-8"), []
+    except UnicodeDecodeError:
+        notice = "read as Latin-1 (Windows-1252), because it is not UTF-8: else say --encoding"
+        return content.decode("cp1252"), [notice]
+
+
+def _separator(file: File, lines: list[tuple[int, str]]) -> str:
+    """The separator that cuts most lines into the same number of cells, most of them numbers."""
+    best, most = "", (0.0, 0.0)
+    sample = lines[: max(4, min(SAMPLE, MOST_CHARACTERS // (1 + len(lines[0][1]))))]
     for separator in SEPARATORS:
-        counts = Counter(line.count(separator) for line in sample if separator in line)
-        if counts and counts.most_common(1)[0][1] > agreement:
-            best, agreement = separator, counts.most_common(1)[0][1]
+        rows = [cells for _, cells in _split(sample, separator, strict=False)]
+        widths = Counter(len(cells) for cells in rows if len(cells) > 1)
+        if not widths:
+            continue
+        width, count = widths.most_common(1)[0]
+        agreement = count / len(rows)
+        cells = [cell for row in rows if len(row) == width for cell in row]
+        numbers = sum(map(looks_like_number, cells)) / len(cells)
+        if (agreement * numbers, agreement) > most:
+            best, most = separator, (agreement * numbers, agreement)
     if not best:
         raise TableError(
-            f"{path} has one column: cells must be separated by commas, semicolons or tabs"
+            f"{file} has one column: cells must be separated by commas, semicolons or tabs, "
+            "vertical bars or spaces"
         )
     return best
 
 
-def _cells(path: Path, number: int, line: str, separator: str) -> list[str]:
+def _records(file: File, lines: list[tuple[int, str]], separator: str) -> Iterator[Row]:
+    """The cells of each line; a cell in quotes may go on in the next line."""
     try:
-        return next(csv.reader([line], delimiter=separator, strict=True))
+        yield from _split(lines, separator, strict=True)
     except csv.Error as error:
-        raise TableError(f"{path} cannot be read: line {number}: {error}") from None
+        raise TableError(f"{file} cannot be read: line {error.args[1]}: {error.args[0]}") from None
 
 
-def _split_header(rows: list[Row], header: bool | None) -> tuple[list[str] | None, list[Row]]:
-    first = rows[0][1]
-    if header is None:
-        later = first[1:] or first
-        header = not any(_number(cell) is not None or cell.lower() in MISSING for cell in later)
-    return (first, rows[1:]) if header else (None, rows)
-
-
-def _numbers(
-    path: Path, header: list[str] | None, rows: list[Row], leave_out: Sequence[str]
-) -> Table:
-    names = header if header is not None else [f"x{j}" for j in range(len(rows[0][1]))]
-    asked = positions_of(path, leave_out, names)
-    kept: list[str] = []
-    labels: list[str] = []
-    columns: list[list[float]] = []
-    for j, heading in enumerate(names):
-        if j == 0 and not heading:
-            continue
-        name = heading or f"number {j + 1}"
-        cells = [(line, cells[j]) for line, cells in rows]
-        if j in asked or _holds_labels(cells) or (j == 0 and _is_index(heading, cells)):
-            labels.append(name)
-        else:
-            kept.append(name)
-            columns.append(_column(path, name, cells))
-    if not columns:
-        raise TableError(f"{path} holds no numbers, only text")
-    if len(columns) == 1:
-        raise TableError(
-            f"{path} has one column of numbers ({kept[0]!r}), and a component needs two or more"
-        )
-    return Table(np.array(columns).T.copy(), tuple(kept), tuple(labels), header is not None)
-
-
-def _is_index(heading: str, cells: list[tuple[int, str]]) -> bool:
-    """Whether the first column is called an index and holds distinct whole numbers."""
-    values = {cell for _, cell in cells}
-    whole = all(value.lstrip("-").isdecimal() for value in values)
-    return heading.lower() in INDEX_HEADINGS and whole and len(values) == len(cells)
-
-
-def _holds_labels(cells: list[tuple[int, str]]) -> bool:
-    """Whether there is text and no number, not even a misspelt one, among the cells."""
-    if any(_number(cell) is not None or DECIMAL_COMMA.fullmatch(cell) for _, cell in cells):
-        return False
-    return any(cell.lower() not in MISSING for _, cell in cells)
-
-
-def _column(path: Path, name: str, cells: list[tuple[int, str]]) -> list[float]:
-    numbers = []
-    for row, (line, cell) in enumerate(cells, start=1):
-        number = _number(cell)
-        if number is None or not math.isfinite(number):
-            place = f"row {row} (line {line}), column {name!r}"
-            if cell.lower() in MISSING:
-                raise TableError(f"{path} has a missing value in {place}")
-            fault = "not a number" if number is None else "not finite"
-            if DECIMAL_COMMA.fullmatch(cell):
-                fault = "not a number: decimals need a point"
-            raise TableError(f"{path} has {cell!r} in {place}, which is {fault}")
-        numbers.append(number)
-    return numbers
-
-
-def _number(cell: str) -> float | None:
-    """The number a cell holds; None for text and for missing values."""
-    try:
-        number = float(cell)
-    except ValueError:
-        return None
-    return None if math.isnan(number) else number
+def _split(lines: list[tuple[int, str]], separator: str, strict: bool) -> Iterator[Row]:
+    if separator == SPACES:
+        for number, line in lines:
+            words = (quoted or plain for quoted, plain in WORD.findall(line))
+            yield number, [word.replace('""', '"') for word in words]
+        return
+    reader = csv.reader(
+        (line + "\n" for _, line in lines),
+        delimiter=separator,
+        skipinitialspace=separator != "\t",
+        strict=strict,
+    )
+    while True:
+        number = lines[min(reader.line_num, len(lines) - 1)][0]
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise csv.Error(str(error), number) from None
+        if cells is None:
+            return
+        yield number, [" ".join(cell.split("\n")).strip() for cell in cells]

@@ -1,0 +1,343 @@
+"""Variance that components explain in rows they were not fitted to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from orthospca._errors import InputError
+from orthospca._methods import Method
+from orthospca._typing import Array, IntArray
+from orthospca.choosing._resampling import Rows, run_all, share_of_time, worst
+from orthospca.choosing.selection import Counter
+from orthospca.data.moments import sum_of_squares
+from orthospca.model import showing, views
+from orthospca.model.result import Status
+from orthospca.model.settings import Settings
+from orthospca.model.validation import validate_integer
+from orthospca.path import path_as_set, validate_sparsities
+
+#: The picture of a cross-validation.
+PICTURES = ("cross_validation",)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation:
+    """Variance of held-out rows along components fitted to the other rows.
+
+    For each fold, the mean (and with ``correlation`` the standard deviation) of every feature and
+    the components ``x_1, …, x_K`` come from the rows outside the fold.  A row of the fold, centred
+    and scaled by them, is z.  What is measured is the mean of ``(x_kᵀz)²`` over the rows of the
+    fold, as a share of the mean of ``‖z‖²``.  The components are orthonormal, so the shares of
+    several add up to ``Σ‖Pz‖² / Σ‖z‖²``, P being the projection onto their span: 1 minus the
+    relative squared error of reconstructing the fold from its scores, between 0 and 1.
+
+    Attributes
+    ----------
+    sparsities : tuple of int
+        Ascending.
+    held_out : array of shape (F, P, K)
+        That share, for each fold, sparsity and component; NaN where there is no component.
+    fitted : array of shape (F, P, K)
+        The same of the rows that the components were fitted to.
+    n_samples : int
+    status : Status
+        ``OPTIMAL`` if all fits are certified; else why one is not, or ``INTERRUPTED`` if not all
+        folds were done.
+    """
+
+    sparsities: tuple[int, ...]
+    held_out: Array
+    fitted: Array
+    n_samples: int
+    status: Status
+
+    @property
+    def n_folds(self) -> int:
+        """How many folds were done."""
+        return len(self.held_out)
+
+    @property
+    def ratios(self) -> Array:
+        """Share that all components explain together, shape (F, P)."""
+        return np.nansum(self.held_out, axis=2)
+
+    @property
+    def mean(self) -> Array:
+        """Mean of :attr:`ratios` over the folds, shape (P,)."""
+        return self.ratios.mean(axis=0) if self.n_folds else np.full(len(self.sparsities), math.nan)
+
+    @property
+    def standard_error(self) -> Array:
+        """Standard deviation of :attr:`ratios` over the folds, divided by ``√F``; shape (P,).
+
+        The folds share most of their rows, so that it is a guide and not a confidence interval.
+        """
+        if self.n_folds < 2:
+            return np.full(len(self.sparsities), math.nan)
+        return self.ratios.std(axis=0, ddof=1) / math.sqrt(self.n_folds)
+
+    @property
+    def fitted_mean(self) -> Array:
+        """As :attr:`mean`, of the rows that the components were fitted to."""
+        if not self.n_folds:
+            return np.full(len(self.sparsities), math.nan)
+        return np.nansum(self.fitted, axis=2).mean(axis=0)
+
+    @property
+    def best(self) -> int:
+        """The sparsity with the largest :attr:`mean`, the smallest of several."""
+        self._need_folds()
+        return self.sparsities[int(np.argmax(self.mean))]
+
+    @property
+    def suggested(self) -> int:
+        """The smallest sparsity whose mean is within one standard error of the best one's."""
+        self._need_folds()
+        best = int(np.argmax(self.mean))
+        margin = self.standard_error[best]
+        least = self.mean[best] - (margin if math.isfinite(margin) else 0.0)
+        return self.sparsities[int(np.flatnonzero(self.mean >= least)[0])]
+
+    def _need_folds(self) -> None:
+        if not self.n_folds:
+            raise InputError("no fold was done: there is nothing to choose from")
+
+    def __repr__(self) -> str:
+        chosen = f", suggested={self.suggested}" if self.n_folds else ""
+        return (
+            f"CrossValidation({self.n_folds} folds, sparsities={list(self.sparsities)}, "
+            f"n_components={self.held_out.shape[2]}{chosen}, status={self.status.value!r})"
+        )
+
+    def summary(self) -> str:
+        """Return a table that a person can read, a line for each sparsity."""
+        lines = [f"{'sparsity':>8}  {'held out':>8}  {'± s.e.':>7}  {'fitted':>7}"]
+        columns = (self.sparsities, self.mean, self.standard_error, self.fitted_mean)
+        for p, mean, error, fitted in zip(*columns, strict=True):
+            mark = "  suggested" if self.n_folds and p == self.suggested else ""
+            lines.append(f"{p:>8}  {mean:>8.1%}  {error:>7.1%}  {fitted:>7.1%}{mark}")
+        lines += ["", self._meaning()]
+        return "\n".join(lines)
+
+    def _meaning(self) -> str:
+        count = self.held_out.shape[2]
+        text = (
+            f"share of the variance that {count} component{'' if count == 1 else 's'} explain"
+            f"{'s' if count == 1 else ''} in rows held out, {self.n_folds} folds of "
+            f"{self.n_samples} rows; suggested is the smallest sparsity within one standard error "
+            "of the best"
+        )
+        return f"{text}; interrupted" if self.status is Status.INTERRUPTED else text
+
+    def _repr_html_(self) -> str:
+        headings = ["sparsity", "held out", "± s.e.", "fitted", ""]
+        columns = (self.sparsities, self.mean, self.standard_error, self.fitted_mean)
+        rows = [
+            [
+                str(p),
+                *map(views.percent, numbers),
+                "suggested" if self.n_folds and p == self.suggested else "",
+            ]
+            for p, *numbers in zip(*columns, strict=True)
+        ]
+        title = "Cross-validated variance"
+        return views.html_table(title, headings, rows, f"{self._meaning()}.", numbers=4)
+
+    def to_frame(self) -> Any:
+        """Return a data frame of pandas, a row for each sparsity."""
+        pandas = views.pandas_or_error("CrossValidation.to_frame")
+        return pandas.DataFrame(
+            {
+                "held_out": self.mean,
+                "standard_error": self.standard_error,
+                "fitted": self.fitted_mean,
+            },
+            index=pandas.Index(self.sparsities, name="sparsity"),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python objects that JSON can hold."""
+        return {
+            "sparsities": list(self.sparsities),
+            "n_samples": self.n_samples,
+            "status": self.status.name,
+            "suggested": self.suggested if self.n_folds else None,
+            "held_out": _plain(self.held_out),
+            "fitted": _plain(self.fitted),
+        }
+
+    def plot(self, kind: str = "cross_validation", *given: Any, **options: Any) -> Any:
+        """Draw held-out variance by sparsity, with matplotlib.
+
+        Parameters
+        ----------
+        kind : {"cross_validation"}
+        *given, **options
+            Other arguments of :func:`orthospca.plotting.plot_cross_validation`.
+
+        Returns
+        -------
+        Picture
+            Shows itself in a notebook; ``picture.save("held-out.png")`` keeps it.
+        """
+        return showing.picture(PICTURES, kind, self, *given, **options)
+
+
+def cross_validate_sparsity(
+    X: Any,
+    sparsities: Iterable[int],
+    n_components: int = 1,
+    *,
+    cv: Any = 5,
+    groups: Any = None,
+    correlation: bool = False,
+    random_state: int | None = 0,
+    method: str = "branch-and-bound",
+    eps: float = 0.0,
+    gap: float = 1e-4,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    n_jobs: int | None = None,
+    callback: Counter | None = None,
+) -> CrossValidation:
+    """Measure, for several sparsities, how much variance of held-out rows the components explain.
+
+    The rows are divided into folds.  For each fold the components are fitted to the other rows,
+    certified as always, and the variance of the fold along them is measured: see
+    :class:`CrossValidation` for what exactly.  It is the score of
+    :class:`~orthospca.OrthogonalSparsePCA`, of all sparsities from one path for each fold.
+
+    It never decreases with further components, so that it does not choose ``n_components``.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (m, n), data frame, or DataCovariance
+        Observations in rows.  A :class:`~orthospca.DataCovariance` must be of data in memory.
+    sparsities : iterable of int
+        Between 1 and n, in any order.
+    n_components, method, eps, gap, node_limit
+        As in :func:`orthospca.sparsity_path`.
+    cv : int, splitter of scikit-learn, or iterable of (train, test)
+        A number is that of folds, into which the rows are divided at random.  Rows that belong
+        together (of one patient, of one day) need a splitter that knows, such as ``GroupKFold``.
+    groups : array-like of shape (m,), optional
+        For such a splitter.
+    correlation : bool
+        Whether to divide each feature by its standard deviation in the rows that are fitted.
+    random_state : int or None
+        Seed of the folds, if ``cv`` is a number.
+    time_limit : float, optional
+        Seconds for everything; each fold gets an equal share.
+    n_jobs : int, optional
+        Folds at a time, as in :func:`orthospca.stability`.  The result does not depend on it.
+    callback : callable, optional
+        Called with the number of folds done and the number of all; a true answer stops.
+
+    Returns
+    -------
+    CrossValidation
+        If it was stopped by Ctrl-C or the callback, of the folds that were done.
+
+    Examples
+    --------
+    >>> from orthospca import cross_validate_sparsity, datasets
+    >>> wine = datasets.load_wine()
+    >>> found = cross_validate_sparsity(wine.data, [2, 4, 8], n_components=3, correlation=True)
+    >>> found.mean.round(2)
+    array([0.38, 0.55, 0.62])
+    >>> found.suggested
+    8
+    """
+    if method == Method.DEFLATION:
+        raise InputError("method must not be 'deflation': its components are not orthogonal")
+    settings = Settings.validate(
+        method=method,
+        eps=eps,
+        gap=gap,
+        time_limit=time_limit,
+        node_limit=node_limit,
+        n_jobs=n_jobs,
+        callback=callback,
+    )
+    rows = Rows.validate(X, correlation, None)
+    m, n = rows.shape
+    limits = validate_sparsities(sparsities, n)
+    count = validate_integer("n_components", n_components, 1, n, "the number of features")
+    folds = _folds(cv, m, groups, random_state)
+    seconds = share_of_time(settings.time_limit, len(folds), settings.n_jobs)
+    alone = replace(settings, time_limit=seconds, n_jobs=None)
+    jobs = [(rows, train, test, limits, count, alone) for train, test in folds]
+    done, stopped = run_all(_measure, jobs, settings.n_jobs, callback)
+    nothing = np.zeros((0, len(limits), count))
+    return CrossValidation(
+        sparsities=limits,
+        held_out=np.array([each[0] for each in done]) if done else nothing,
+        fitted=np.array([each[1] for each in done]) if done else nothing,
+        n_samples=m,
+        status=worst([each[2] for each in done], stopped),
+    )
+
+
+def _folds(cv: Any, m: int, groups: Any, random_state: Any) -> Sequence[tuple[IntArray, IntArray]]:
+    """Rows to fit and rows to hold out, for each fold."""
+    from sklearn.model_selection import KFold, check_cv
+
+    if not (hasattr(cv, "split") or hasattr(cv, "__iter__")):
+        number = validate_integer("cv", cv, 2, m, "the number of rows")
+        if random_state is not None:
+            random_state = validate_integer("random_state", random_state, 0)
+        splitter = KFold(number, shuffle=True, random_state=random_state)
+    else:
+        splitter = check_cv(cv)
+    pairs = [
+        (np.asarray(train), np.asarray(test))
+        for train, test in splitter.split(np.zeros((m, 1)), groups=groups)
+    ]
+    if not pairs:
+        raise InputError("cv must have at least one fold, got none")
+    for train, test in pairs:
+        if len(train) < 2 or not len(test):
+            raise InputError(
+                "cv must leave at least 2 rows to fit and 1 to hold out, "
+                f"got a fold with {len(train)} and {len(test)}"
+            )
+    return pairs
+
+
+def _measure(
+    rows: Rows,
+    train: IntArray,
+    test: IntArray,
+    sparsities: tuple[int, ...],
+    count: int,
+    settings: Settings,
+) -> tuple[Array, Array, Status] | None:
+    """Fit the rows outside a fold, and measure its variance; None if it was interrupted."""
+    covariance = rows.covariance(train)
+    path = path_as_set(covariance, sparsities, count, settings)
+    if path.status is Status.INTERRUPTED or len(path.sparsities) < len(sparsities):
+        return None
+    held = rows.values[test]
+    total = sum_of_squares(held, covariance.mean, covariance.scale, np.ones(len(test)))
+    shares = np.full((len(sparsities), count), math.nan)
+    for row, result in zip(shares, path.results, strict=True):
+        for k, component in enumerate(result):
+            used = component.support
+            z = held[:, used].toarray() if sparse.issparse(held) else held[:, used]
+            scores = ((z - covariance.mean[used]) / covariance.scale[used]) @ component.vector[used]
+            row[k] = float(scores @ scores) / total if total > 0 else math.nan
+    fitted = path.variances / path.results[0].total_variance
+    return shares, fitted, path.status
+
+
+def _plain(table: Array) -> list[Any]:
+    """JSON has no NaN: it becomes None."""
+    return [
+        [[float(x) if math.isfinite(x) else None for x in row] for row in rows] for rows in table
+    ]

@@ -1,0 +1,308 @@
+"""What resampling tells: how often features are selected, and how much components agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import escape
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from orthospca._errors import InputError
+from orthospca._typing import Array
+from orthospca.model import showing, views
+from orthospca.model.result import Result, Status
+
+#: Receives how many fits are done, and of how many; a true answer stops.
+Counter = Callable[[int, int], "bool | None"]
+#: The pictures of a stability, and of one for several sparsities.
+PICTURES, PATH_PICTURES = ("stability",), ("stability_path",)
+#: Features that are selected at least so often, or in the reference, are listed.
+LISTED = 0.1
+
+
+def in_words(index: float) -> str:
+    """A stability with two digits; nothing where there is none."""
+    return f"{round(index, 2) + 0.0:.2f}".replace("-", "−") if math.isfinite(index) else ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability:
+    """How often each feature is selected in other rows of the same data.
+
+    Attributes
+    ----------
+    result : Result
+        The components of all rows, with their certificates: the reference.
+    frequencies : array of shape (K, n)
+        Share of the resamples in which the partner of the k-th reference component uses feature j.
+    overall : array of shape (n,)
+        Share of the resamples in which any component uses feature j; no matching is needed for it.
+    similarities : array of shape (B, K)
+        ``|cos|`` of the angle between each reference component and its partner in each resample; 0
+        where there is none.
+    overlaps : array of shape (B, K)
+        ``|S ∩ T| / |S ∪ T|`` of their supports.
+    n_resamples : int
+        How many resamples were done (B).
+    n_rows, n_samples : int
+        Rows in a resample, and in all.
+    bootstrap : bool
+        Whether the rows were drawn with replacement.
+    certified : int
+        In how many resamples every component is certified within the tolerance.
+    status : Status
+        ``OPTIMAL`` if all fits are certified, the reference included; else why one is not, or
+        ``INTERRUPTED`` if not all resamples were done.
+    """
+
+    result: Result
+    frequencies: Array
+    overall: Array
+    similarities: Array
+    overlaps: Array
+    n_resamples: int
+    n_rows: int
+    n_samples: int
+    bootstrap: bool
+    certified: int
+    status: Status
+
+    @property
+    def indices(self) -> Array:
+        """How stable the selection is, corrected for chance; shape (K,).
+
+        1 if every resample selects the same features, about 0 if they are drawn at random, and NaN
+        if there is nothing to choose or fewer than two resamples.  With ``f_j`` the frequency of
+        feature j, B resamples and ``q`` features selected on average of n, it is ``1 - (B / (B -
+        1)) Σ f_j (1 - f_j) / (q (1 - q / n))`` (Nogueira, Sechidis and Brown, 2018).
+        """
+        B, n = self.n_resamples, self.result.n_features
+        if B < 2:
+            return np.full(len(self.frequencies), math.nan)
+        selected = self.frequencies.sum(axis=1)
+        chance = selected * (1 - selected / n)
+        spread = (self.frequencies * (1 - self.frequencies)).sum(axis=1) * B / (B - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(chance > 1e-12, 1 - spread / chance, math.nan)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features; numbers from 0 if they have none."""
+        names = self.result.feature_names
+        return tuple(map(str, range(self.result.n_features))) if names is None else names
+
+    def selected(self, frequency: float = 0.8) -> tuple[tuple[str, ...], ...]:
+        """Return the features that each component selects at least so often, the steadiest first.
+
+        Parameters
+        ----------
+        frequency : float
+            Between 0 and 1.
+        """
+        if not 0 <= frequency <= 1:
+            raise InputError(f"frequency must be between 0 and 1, got {frequency!r}")
+        names = self.feature_names
+        return tuple(
+            tuple(names[j] for j in np.argsort(-row, kind="stable").tolist() if row[j] >= frequency)
+            for row in self.frequencies
+        )
+
+    def __repr__(self) -> str:
+        indices = ", ".join(map(in_words, self.indices))
+        return (
+            f"Stability({self.n_resamples} resamples of {self.n_rows} of {self.n_samples} rows, "
+            f"n_components={len(self.frequencies)}, indices=[{indices}], "
+            f"status={self.status.value!r})"
+        )
+
+    def summary(self, width: int = views.WIDTH) -> str:
+        """Return a table that a person can read: stability of each component and its features.
+
+        A feature that the component uses in resamples only, not in all rows, is in brackets.
+
+        Parameters
+        ----------
+        width : int
+            Lines of names are broken so that they have at most so many characters.
+        """
+        lines = [f"{'#':>3}  {'stability':>9}  {'|cos|':>6}  {'overlap':>7}"]
+        for k, index in enumerate(self.indices):
+            lines.append(
+                f"{k + 1:>3}  {in_words(index):>9}  {self._mean(self.similarities, k):>6.2f}  "
+                f"{self._mean(self.overlaps, k):>7.2f}"
+            )
+            lines += views.in_lines((self._word(k, j) for j in self._listed(k)), width)
+        lines += ["", self._meaning()]
+        return "\n".join(lines)
+
+    def _word(self, k: int, j: int) -> str:
+        word = f"{self.feature_names[j]} {self.frequencies[k, j]:.0%}"
+        return word if self.result.stages[k].vector[j] else f"({word})"
+
+    def _listed(self, k: int) -> list[int]:
+        """Features worth a word: selected often enough, or in the reference."""
+        row, vector = self.frequencies[k], self.result.stages[k].vector
+        order = np.lexsort((np.arange(len(row)), vector == 0, -row)).tolist()
+        return [j for j in order if row[j] >= LISTED or vector[j]]
+
+    @staticmethod
+    def _mean(table: Array, k: int) -> float:
+        return float(table[:, k].mean()) if len(table) else math.nan
+
+    def _meaning(self) -> str:
+        drawn = "drawn with replacement" if self.bootstrap else "without replacement"
+        text = (
+            f"{self.n_resamples} resamples of {self.n_rows} of {self.n_samples} rows, {drawn}; "
+            f"{self.certified} of them certified within tolerance"
+        )
+        return f"{text}; interrupted" if self.status is Status.INTERRUPTED else text
+
+    def _repr_html_(self) -> str:
+        headings = ["#", "stability", "|cos|", "overlap", "features and how often"]
+        rows = [
+            [
+                str(k + 1),
+                in_words(index),
+                f"{self._mean(self.similarities, k):.2f}",
+                f"{self._mean(self.overlaps, k):.2f}",
+                escape(", ".join(self._word(k, j) for j in self._listed(k)[: views.MOST_ROWS])),
+            ]
+            for k, index in enumerate(self.indices)
+        ]
+        return views.html_table(
+            "Stability of the selection", headings, rows, f"{self._meaning()}.", numbers=4
+        )
+
+    def to_frame(self) -> Any:
+        """Return a data frame of pandas: frequencies, a row for each feature.
+
+        The column ``any`` is :attr:`overall`.
+        """
+        pandas = views.pandas_or_error("Stability.to_frame")
+        index = pandas.Index(list(self.feature_names), name="feature")
+        columns = [f"component{k}" for k in range(1, len(self.frequencies) + 1)]
+        table = pandas.DataFrame(self.frequencies.T, index=index, columns=columns)
+        table["any"] = self.overall
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python objects that JSON can hold."""
+        return {
+            "n_resamples": self.n_resamples,
+            "n_rows": self.n_rows,
+            "n_samples": self.n_samples,
+            "bootstrap": self.bootstrap,
+            "certified": self.certified,
+            "status": self.status.name,
+            "feature_names": list(self.feature_names),
+            "indices": [float(x) if math.isfinite(x) else None for x in self.indices],
+            "frequencies": self.frequencies.tolist(),
+            "overall": self.overall.tolist(),
+            "similarities": self.similarities.tolist(),
+            "overlaps": self.overlaps.tolist(),
+            "result": self.result.to_dict(),
+        }
+
+    def plot(self, kind: str = "stability", *given: Any, **options: Any) -> Any:
+        """Draw the frequencies, with matplotlib (``pip install "orthospca[plot]"``).
+
+        Parameters
+        ----------
+        kind : {"stability"}
+        *given, **options
+            Other arguments of :func:`orthospca.plotting.plot_stability`.
+
+        Returns
+        -------
+        Picture
+            Shows itself in a notebook; ``picture.save("stability.png")`` keeps it.
+        """
+        return showing.picture(PICTURES, kind, self, *given, **options)
+
+    def report(self, path: str | PathLike[str], **about: Any) -> None:
+        """Write a report as one HTML file that needs no other file and no network.
+
+        Parameters
+        ----------
+        path : path
+        **about
+            Further arguments of :func:`orthospca.report.write_choice_report`.
+        """
+        showing.reports().write_choice_report(path, stability=self, **about)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StabilityPath:
+    """Stability for each of several sparsities; it has a length and can be iterated over.
+
+    Attributes
+    ----------
+    sparsities : tuple of int
+        Ascending.
+    stabilities : tuple of Stability
+        One for each, from the same resamples.
+    """
+
+    sparsities: tuple[int, ...]
+    stabilities: tuple[Stability, ...]
+
+    @property
+    def indices(self) -> Array:
+        """The stability index of each component for each sparsity, shape (P, K); NaN if none."""
+        width = max((len(each.frequencies) for each in self.stabilities), default=0)
+        table = np.full((len(self.stabilities), width), math.nan)
+        for row, each in zip(table, self.stabilities, strict=True):
+            row[: len(each.frequencies)] = each.indices
+        return table
+
+    @property
+    def status(self) -> Status:
+        """``OPTIMAL`` if all fits are certified, else why one is not."""
+        found = (each.status for each in self.stabilities)
+        return next((status for status in found if status is not Status.OPTIMAL), Status.OPTIMAL)
+
+    def __len__(self) -> int:
+        return len(self.stabilities)
+
+    def __iter__(self) -> Iterator[Stability]:
+        return iter(self.stabilities)
+
+    def __getitem__(self, i: int) -> Stability:
+        return self.stabilities[i]
+
+    def __repr__(self) -> str:
+        return f"StabilityPath(sparsities={list(self.sparsities)}, status={self.status.value!r})"
+
+    def summary(self) -> str:
+        """Return a table that a person can read, a line for each sparsity."""
+        lines = [f"{'sparsity':>8}  stability of each component"]
+        for sparsity, row in zip(self.sparsities, self.indices, strict=True):
+            lines.append(f"{sparsity:>8}  " + "  ".join(f"{in_words(x):>5}" for x in row))
+        if self.stabilities:
+            lines += ["", self.stabilities[0]._meaning()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        indices = self.indices
+        headings = ["sparsity", *(f"component {k + 1}" for k in range(indices.shape[1]))]
+        rows = [
+            [str(p), *map(in_words, row)] for p, row in zip(self.sparsities, indices, strict=True)
+        ]
+        closing = f"{self.stabilities[0]._meaning()}." if self.stabilities else ""
+        title = "Stability by sparsity"
+        return views.html_table(title, headings, rows, closing, numbers=len(headings))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python objects that JSON can hold."""
+        return {
+            "sparsities": list(self.sparsities),
+            "stabilities": [each.to_dict() for each in self.stabilities],
+        }
+
+    def plot(self, kind: str = "stability_path", *given: Any, **options: Any) -> Any:
+        """Draw the stability by sparsity; as :meth:`Stability.plot`."""
+        return showing.picture(PATH_PICTURES, kind, self, *given, **options)

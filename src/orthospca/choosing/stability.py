@@ -1,0 +1,371 @@
+"""How often each feature is selected when the rows of the data are others.
+
+A certificate speaks of one matrix: no other choice of features has more variance *in these data*.
+Whether other rows from the same source would have led to the same features is another question, and
+this is where it is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from orthospca._errors import InputError
+from orthospca._methods import Method
+from orthospca._typing import Array, IntArray
+from orthospca.choosing._resampling import (
+    Rows,
+    Sparse,
+    run_all,
+    seeds,
+    share_of_time,
+    worst,
+)
+from orthospca.choosing.selection import Counter, Stability, StabilityPath
+from orthospca.facade import solve_as_set
+from orthospca.model.result import Result, Status
+from orthospca.model.settings import Settings
+from orthospca.model.validation import validate_flag, validate_integer
+from orthospca.path import path_as_set, validate_sparsities
+
+__all__ = ["Stability", "StabilityPath", "match_components", "stability", "stability_path"]
+
+#: What components in the same place are preferred by, where nothing else decides.
+TIE = 1e-9
+
+#: Components of one resample for each sparsity, with the status of each fit.
+Fit = list[tuple[tuple[Sparse, ...], Status]]
+
+
+def stability(
+    X: Any,
+    sparsity: int | Sequence[int],
+    n_components: int = 1,
+    *,
+    n_resamples: int = 50,
+    bootstrap: bool = False,
+    fraction: float | None = None,
+    correlation: bool = False,
+    random_state: int | None = 0,
+    method: str = "branch-and-bound",
+    eps: float = 0.0,
+    gap: float = 1e-4,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    n_jobs: int | None = None,
+    callback: Counter | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Stability:
+    """Count how often each feature is selected when the components are sought in other rows.
+
+    The components of all rows are the reference.  They are sought again in ``n_resamples`` sets of
+    rows, drawn from those given.  The components of a resample are matched with the reference one
+    to one, so that the sum of ``|cos|`` of the angles between partners is largest; where that
+    leaves a choice, components in the same place are partners.  The frequency of feature j in
+    component k is the share of the resamples in which the partner of the k-th reference component
+    uses j.  A resample that has no partner for it counts as one that uses no feature.
+
+    A certified component is the best one for the data given.  That says nothing about the noise of
+    sampling; these frequencies do.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (m, n), data frame, or DataCovariance
+        Observations in rows.  A :class:`~orthospca.DataCovariance` must be of data in memory.
+    sparsity, n_components, method, eps, gap, node_limit, feature_names
+        As in :func:`orthospca.solve`; ``"deflation"`` is refused.
+    n_resamples : int
+        How many sets of rows.
+    bootstrap : bool
+        Whether to draw rows with replacement.  Without, each set is a subsample: different rows.
+    fraction : float, optional
+        How many rows are drawn, as a share of m; by default half of them, and with ``bootstrap`` as
+        many as there are.
+    correlation : bool
+        Whether to divide each feature by its standard deviation, in each set of rows anew.
+    random_state : int or None
+        Seed of the draws; with None they are different each time.
+    time_limit : float, optional
+        Seconds for everything; each fit gets an equal share.
+    n_jobs : int, optional
+        Fits at a time, as in joblib: processes, unless ``joblib.parallel_config`` names another
+        backend.  The result does not depend on it.
+    callback : callable, optional
+        Called with the number of resamples done and the number of all; a true answer stops.
+
+    Returns
+    -------
+    Stability
+        If it was stopped by Ctrl-C or the callback, of the resamples that were done.
+
+    Examples
+    --------
+    >>> from orthospca import datasets, stability
+    >>> wine = datasets.load_wine()
+    >>> found = stability(
+    ...     wine.data, sparsity=3, correlation=True, feature_names=wine.feature_names
+    ... )
+    >>> found.frequencies.shape
+    (1, 13)
+    >>> found.selected(0.9)[0]
+    ('total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines')
+    """
+    if isinstance(sparsity, Iterable):
+        sparsity = list(sparsity)
+    found = _resample(
+        X,
+        [sparsity],
+        n_components,
+        n_resamples=n_resamples,
+        bootstrap=bootstrap,
+        fraction=fraction,
+        correlation=correlation,
+        random_state=random_state,
+        settings=_settings(method, eps, gap, time_limit, node_limit, n_jobs, callback),
+        callback=callback,
+        feature_names=feature_names,
+    )
+    return found[0]
+
+
+def stability_path(
+    X: Any,
+    sparsities: Iterable[int],
+    n_components: int = 1,
+    *,
+    n_resamples: int = 50,
+    bootstrap: bool = False,
+    fraction: float | None = None,
+    correlation: bool = False,
+    random_state: int | None = 0,
+    method: str = "branch-and-bound",
+    eps: float = 0.0,
+    gap: float = 1e-4,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    n_jobs: int | None = None,
+    callback: Counter | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> StabilityPath:
+    """As :func:`orthospca.stability`, for several sparsities, with the same resamples for all.
+
+    With one component the sparsities of a resample are certified on the way to the largest one, so
+    that all of them cost little more than that one.
+
+    Parameters
+    ----------
+    X, n_components, n_resamples, bootstrap, fraction, correlation, random_state
+        As in :func:`orthospca.stability`.
+    sparsities : iterable of int
+        Between 1 and n, in any order.
+    method, eps, gap, time_limit, node_limit, n_jobs, callback, feature_names
+        As in :func:`orthospca.stability`.
+
+    Returns
+    -------
+    StabilityPath
+        One :class:`Stability` for each sparsity, ascending.
+
+    Examples
+    --------
+    >>> from orthospca import datasets, stability_path
+    >>> wine = datasets.load_wine()
+    >>> path = stability_path(wine.data, [2, 3, 6], n_resamples=20, correlation=True)
+    >>> path.sparsities
+    (2, 3, 6)
+    >>> path.indices.shape
+    (3, 1)
+    """
+    found = _resample(
+        X,
+        sparsities,
+        n_components,
+        n_resamples=n_resamples,
+        bootstrap=bootstrap,
+        fraction=fraction,
+        correlation=correlation,
+        random_state=random_state,
+        settings=_settings(method, eps, gap, time_limit, node_limit, n_jobs, callback),
+        callback=callback,
+        feature_names=feature_names,
+        several=True,
+    )
+    return StabilityPath(tuple(each.result.sparsity[0] for each in found), tuple(found))
+
+
+def _settings(
+    method: Any,
+    eps: Any,
+    gap: Any,
+    time_limit: Any,
+    node_limit: Any,
+    n_jobs: Any,
+    callback: Any,
+) -> Settings:
+    if method == Method.DEFLATION:
+        raise InputError("method must not be 'deflation': its components are not orthogonal")
+    return Settings.validate(
+        method=method,
+        eps=eps,
+        gap=gap,
+        time_limit=time_limit,
+        node_limit=node_limit,
+        n_jobs=n_jobs,
+        callback=callback,
+    )
+
+
+def _resample(
+    X: Any,
+    sparsities: Any,
+    n_components: Any,
+    *,
+    n_resamples: Any,
+    bootstrap: Any,
+    fraction: Any,
+    correlation: Any,
+    random_state: Any,
+    settings: Settings,
+    callback: Counter | None,
+    feature_names: Any,
+    several: bool = False,
+) -> list[Stability]:
+    rows = Rows.validate(X, correlation, feature_names)
+    m, n = rows.shape
+    if several:
+        sparsities = list(validate_sparsities(sparsities, n))
+    count = validate_integer("n_resamples", n_resamples, 2)
+    bootstrap = validate_flag("bootstrap", bootstrap)
+    size = _size(fraction, bootstrap, m)
+    drawn = [_draw(seed, m, size, bootstrap) for seed in seeds(random_state, count)]
+    seconds = share_of_time(settings.time_limit, count + 1, settings.n_jobs)
+    limited = replace(settings, time_limit=seconds)
+    # The reference is sought with as many jobs as there are, each resample with one.
+    reference = _results(rows, np.arange(m), sparsities, n_components, limited, several)
+    if not reference or any(not result.stages for result in reference):
+        raise KeyboardInterrupt("interrupted before a component was found")
+    reference = [replace(result, feature_names=rows.names) for result in reference]
+    alone = replace(limited, n_jobs=None)
+    jobs = [(rows, part, sparsities, n_components, alone, several) for part in drawn]
+    stopped = any(result.status is Status.INTERRUPTED for result in reference)
+    fits: list[Fit] = []
+    if not stopped:
+        fits, stopped = run_all(_fit, jobs, settings.n_jobs, callback)
+    return [
+        _count(result, [fit[i] for fit in fits], size, m, bootstrap, stopped)
+        for i, result in enumerate(reference)
+    ]
+
+
+def _size(fraction: Any, bootstrap: bool, m: int) -> int:
+    """Rows in a resample."""
+    if fraction is None:
+        fraction = 1.0 if bootstrap else 0.5
+    numeric = isinstance(fraction, int | float | np.floating) and not isinstance(fraction, bool)
+    if not numeric or not 0 < fraction <= 1:
+        raise InputError(f"fraction must be more than 0 and at most 1, got {fraction!r}")
+    if fraction == 1 and not bootstrap:
+        raise InputError(
+            "fraction must be less than 1 without bootstrap, got 1: each would be all rows"
+        )
+    size = math.floor(fraction * m)
+    if size < 2:
+        raise InputError(f"fraction must leave at least 2 of the {m} rows, got {fraction!r}")
+    return size
+
+
+def _draw(seed: np.random.SeedSequence, m: int, size: int, bootstrap: bool) -> IntArray:
+    drawn = np.random.default_rng(seed).choice(m, size=size, replace=bootstrap)
+    return np.sort(drawn).astype(np.intp)
+
+
+def _results(
+    rows: Rows, part: IntArray, sparsities: list[Any], k: Any, settings: Settings, several: bool
+) -> list[Result]:
+    covariance = rows.covariance(part)
+    if several:
+        return list(path_as_set(covariance, sparsities, k, settings).results)
+    return [solve_as_set(covariance, sparsities[0], k, settings)]
+
+
+def _fit(
+    rows: Rows, part: IntArray, sparsities: list[Any], k: Any, settings: Settings, several: bool
+) -> Fit | None:
+    """Fit a resample; None if it was interrupted."""
+    results = _results(rows, part, sparsities, k, settings, several)
+    if len(results) < len(sparsities):
+        return None
+    if any(result.status is Status.INTERRUPTED for result in results):
+        return None
+    return [(Sparse.all_of(result), result.status) for result in results]
+
+
+def _count(
+    result: Result,
+    fits: list[tuple[tuple[Sparse, ...], Status]],
+    size: int,
+    m: int,
+    bootstrap: bool,
+    stopped: bool,
+) -> Stability:
+    """Match the components of each resample, and count which features they use."""
+    K, n = result.n_components, result.n_features
+    counts, anywhere = np.zeros((K, n)), np.zeros(n)
+    similarities, overlaps = np.zeros((len(fits), K)), np.zeros((len(fits), K))
+    reference = Sparse.all_of(result)
+    for b, (components, _) in enumerate(fits):
+        used = np.zeros(n, dtype=bool)
+        for component in components:
+            used[component.support] = True
+        anywhere += used
+        for k, partner, cosine in match_components(result.components, components):
+            own, its = reference[k].support, components[partner].support
+            counts[k, its] += 1
+            similarities[b, k] = cosine
+            shared = len(np.intersect1d(own, its, assume_unique=True))
+            overlaps[b, k] = shared / (len(own) + len(its) - shared)
+    done = max(len(fits), 1)
+    statuses = [status for _, status in fits]
+    return Stability(
+        result=result,
+        frequencies=counts / done,
+        overall=anywhere / done,
+        similarities=similarities,
+        overlaps=overlaps,
+        n_resamples=len(fits),
+        n_rows=size,
+        n_samples=m,
+        bootstrap=bootstrap,
+        certified=sum(status in (Status.OPTIMAL, Status.EXHAUSTED) for status in statuses),
+        status=worst([result.status, *statuses], stopped),
+    )
+
+
+def match_components(
+    reference: Array, components: Sequence[Sparse]
+) -> list[tuple[int, int, float]]:
+    """Match components one to one so that the sum of ``|cos|`` between partners is largest.
+
+    Parameters
+    ----------
+    reference : array of shape (K, n)
+    components : sequence of Sparse
+
+    Returns
+    -------
+    list of (int, int, float)
+        Place in the reference, place among the others, and ``|cos|``; ascending by the first.
+    """
+    cosines = np.zeros((len(reference), len(components)))
+    for i, component in enumerate(components):
+        cosines[:, i] = np.abs(reference[:, component.support] @ component.loadings)
+    preferred = cosines + TIE * np.eye(*cosines.shape)
+    left, right = linear_sum_assignment(preferred, maximize=True)
+    return [
+        (int(k), int(i), min(float(cosines[k, i]), 1.0)) for k, i in zip(left, right, strict=True)
+    ]

@@ -1,0 +1,183 @@
+"""The folder of a run: files come whole or not at all, and an earlier run is not lost."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orthospca._errors import InputError
+
+#: Under this name a file of a run says what was asked.
+RUN = "run"
+#: What a run that proved everything is marked with.
+FINISHED = ("OPTIMAL", "EXHAUSTED")
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Turn what the file system refuses into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"{error.filename or place} cannot be written: {reason}") from None
+
+
+def make_folder(folder: Path) -> Path:
+    """Make a folder for the output before any work is done for it."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def unless_refused(folder: Path | None) -> Iterator[None]:
+    """Make a folder before any work is done for it.
+
+    It is taken away again if the input is refused, or if Ctrl-C comes before there is anything to
+    write.
+    """
+    made = []
+    if folder is not None:
+        path = folder
+        while not path.exists():
+            made.append(path)
+            path = path.parent
+        make_folder(folder)
+    try:
+        yield
+    except (InputError, KeyboardInterrupt):
+        for path in made:
+            with suppress(OSError):
+                path.rmdir()
+        raise
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was asked, so that two runs can be told apart.
+
+    Attributes
+    ----------
+    command : str
+        As it was typed.
+    version : str
+        Of the program.
+    file, sha256 : str
+        What was read.
+    settings : mapping
+        How it was read and solved.
+    """
+
+    command: str
+    version: str
+    file: str
+    sha256: str
+    settings: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain objects, as they come back from JSON."""
+        content = {
+            "command": self.command,
+            "version": self.version,
+            "file": self.file,
+            "sha256": self.sha256,
+            "settings": self.settings,
+        }
+        plain: dict[str, Any] = json.loads(json.dumps(content, default=str))
+        return plain
+
+    def asks_the_same(self, other: Any) -> bool:
+        """Whether what a file says of its run is this one, typed in whatever way."""
+        mine = self.to_dict()
+        if not isinstance(other, dict):
+            return False
+        return all(other.get(key) == mine[key] for key in ("sha256", "settings", "version"))
+
+
+@dataclass
+class Folder:
+    """A folder that the files of one run go to.
+
+    Attributes
+    ----------
+    path : Path
+    written : list of Path
+        What this run has written, in its order.
+    """
+
+    path: Path
+    written: list[Path] = field(default_factory=list)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Path]:
+        """Write a file, whole or not at all.
+
+        Yields
+        ------
+        Path
+            To be written, with the same ending.  It takes the place of ``name`` in the end; if
+            something goes wrong, or Ctrl-C comes, what was there before stays.
+        """
+        target, part = self.path / name, self.path / f".part-{os.getpid()}-{name}"
+        with writing(target):
+            try:
+                yield part
+                os.replace(part, target)
+            except BaseException as error:
+                with suppress(OSError):
+                    part.unlink(missing_ok=True)
+                if isinstance(error, OSError) and error.filename in (str(part), None):
+                    # Nobody has heard of the other name.
+                    error.filename = str(target)
+                raise
+        self.written.append(target)
+
+    def keep_earlier(self, names: Iterable[str], record: str, run: Run, status: str) -> Path | None:
+        """Put the files of an earlier run aside, unless it asked for the same and knew no more.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The files that runs of this kind write.
+        record : str
+            The one among them that says what was asked.
+        run : Run
+            Of now.
+        status : str
+            How it ended: if it was stopped, an earlier run that was not is not replaced.
+
+        Returns
+        -------
+        Path or None
+            Where they are now; None if there were none, or if they are replaced.
+        """
+        there = [self.path / name for name in names if (self.path / name).is_file()]
+        if not there:
+            return None
+        asked, ended = _recorded(self.path / record)
+        if run.asks_the_same(asked) and (status in FINISHED or ended not in FINISHED):
+            return None
+        number = 1
+        while (self.path / f"earlier-{number}").exists():
+            number += 1
+        aside = self.path / f"earlier-{number}"
+        with writing(aside):
+            aside.mkdir()
+            for file in there:
+                os.replace(file, aside / file.name)
+        return aside
+
+
+def _recorded(file: Path) -> tuple[Any, Any]:
+    """What an earlier run says was asked, and how it ended; None where that cannot be read."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        return content.get(RUN), content.get("status")
+    except (OSError, ValueError, AttributeError):
+        return None, None

@@ -1,0 +1,286 @@
+"""Progress while solving: components that are done stay, the one in work moves."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from orthospca.result import Progress, format_gap
+
+#: Seconds between two lines of progress where the output is not a terminal.
+PLAIN_INTERVAL = 5.0
+#: Seconds over which the speed is measured.
+RECENT = 10.0
+#: A gap of which less than a share was closed in so many seconds hardly moves.
+STUCK_SECONDS, STUCK_SHARE = 20.0, 0.05
+#: Pictures a second, and the sign in front of the line that moves.
+PER_SECOND, FRAMES = 8, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+HEADINGS = ("variance", "at most", "gap", "time")
+WIDTHS = (9, 9, 8, 8)
+
+
+class Pace:
+    """How fast the gap of one component closes.
+
+    Parameters
+    ----------
+    now : float
+        Seconds since some moment.
+    """
+
+    def __init__(self, now: float) -> None:
+        self.started = self._changed = now
+        self._seen: deque[tuple[float, float, int]] = deque()
+        self._moved = now, math.inf
+
+    def note(self, now: float, progress: Progress) -> None:
+        """Take note of where the search stands."""
+        gap = progress.gap
+        if not self._seen or gap != self._seen[-1][1]:
+            self._changed = now
+        before = self._moved[1]
+        if gap < (1.0 - STUCK_SHARE) * before:
+            self._moved = now, gap
+        self._seen.append((now, gap, progress.nodes))
+        self._forget(now)
+
+    def _forget(self, now: float) -> None:
+        """Keep what is recent, and the last of what is not: it is where the recent began."""
+        while len(self._seen) > 1 and self._seen[1][0] <= now - RECENT:
+            self._seen.popleft()
+
+    def is_stuck(self, now: float) -> bool:
+        """Whether the gap hardly moves."""
+        return now - self._moved[0] >= STUCK_SECONDS
+
+    def words(self, now: float) -> str:
+        """Nodes, and how fast they and the gap go, in a few words."""
+        if not self._seen:
+            return ""
+        self._forget(now)
+        (then, gap, nodes), (_, last_gap, last_nodes) = self._seen[0], self._seen[-1]
+        seconds = max(now - max(then, now - RECENT), 1e-9)
+        parts = []
+        if last_nodes:
+            speed = (last_nodes - nodes) / seconds
+            each = f", {speed:.2g} a second" if speed > 0 else ""
+            parts.append(f"{last_nodes} node{'' if last_nodes == 1 else 's'}{each}")
+        closed = gap - last_gap if math.isfinite(gap) else 0.0
+        if closed > 0:
+            unit, span = ("second", 1.0) if closed / seconds >= 1e-4 else ("minute", 60.0)
+            parts.append(f"gap closing by {100 * span * closed / seconds:.2g} % a {unit}")
+        elif now - self._changed >= 2.0:
+            parts.append(f"gap unchanged for {now - self._changed:.0f} s")
+        return "; ".join(parts)
+
+
+class ProgressDisplay:
+    """Shows each :class:`~orthospca.model.result.Progress` as it comes.
+
+    On a terminal a component gets a line when it is done, which stays; the one in work is shown
+    below, with its bound, its gap and how fast that closes.  Elsewhere it is a plain line at the
+    start, at the end of each stage, and every few seconds in between.  Where a gap hardly moves a
+    hint says what can be done.  Use it as a context manager around the solve, and the object itself
+    as its ``callback``.
+
+    Parameters
+    ----------
+    console : Console
+    n_components : int
+        How many components are sought.
+    clock : callable
+        Seconds since some moment.
+    gap, eps : float
+        The tolerances asked for.
+    interval : float
+        Seconds between two plain lines.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        n_components: int,
+        clock: Callable[[], float] = time.perf_counter,
+        gap: float = 1e-4,
+        eps: float = 0.0,
+        interval: float = PLAIN_INTERVAL,
+    ) -> None:
+        self._console = console
+        self._total = n_components
+        self._clock = clock
+        self._gap, self._eps = gap, eps
+        self._interval = interval
+        self._started = clock()
+        self._pace = Pace(self._started)
+        self._last: tuple[str, Progress] | None = None
+        self._shown: str = ""
+        self._shown_at = -math.inf
+        self._headed = self._hinted = False
+        self._live: Live | None = None
+        if console.is_terminal:
+            self._live = Live(
+                console=console,
+                transient=True,
+                get_renderable=self.in_work,
+                refresh_per_second=PER_SECOND,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+
+    def __enter__(self) -> ProgressDisplay:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            if self._last is not None and self._is_met(self._last[1]):
+                # What was stopped is not done: the table that follows knows how far it came.
+                self._stay(*self._last)
+            if self._headed:
+                self._console.print()
+            self._last = None
+            self._live.stop()
+        elif self._last is not None:
+            self._print(*self._last)
+
+    def __call__(self, progress: Progress) -> None:
+        """Show where the search stands."""
+        self._update("", progress)
+
+    def at_sparsity(self, sparsity: int, progress: Progress) -> None:
+        """Show where the search for one of several sparsities stands."""
+        self._update(f"sparsity {sparsity}  ", progress)
+
+    def _update(self, prefix: str, progress: Progress) -> None:
+        last, now = self._last, self._clock()
+        if last is not None and (last[0], last[1].stage) != (prefix, progress.stage):
+            if self._live is None:
+                self._print(*last)
+            else:
+                self._stay(*last)
+            if last[0] == prefix and progress.stage < last[1].stage:
+                self._again(last[1].stage, progress.stage)
+            self._pace, self._hinted = Pace(now), False
+        self._last = prefix, progress
+        self._pace.note(now, progress)
+        if self._live is None:
+            if now - self._shown_at >= self._interval:
+                self._print(prefix, progress)
+            if not self._hinted and self._needs_hint(progress, now):
+                self._hinted = True
+                self._console.print(self._hint(progress), highlight=False, soft_wrap=True)
+
+    def _again(self, later: int, earlier: int) -> None:
+        text = f"component {later + 1} is better than what was found for {earlier}: on from there"
+        self._console.print(text, highlight=False, soft_wrap=True)
+
+    # Plain lines
+
+    def _print(self, prefix: str, progress: Progress) -> None:
+        line = self._line(prefix, progress)
+        if line != self._shown:
+            elapsed = f"  {self._clock() - self._started:.1f} s"
+            self._console.print(line + elapsed, soft_wrap=True, highlight=False, markup=False)
+            self._shown, self._shown_at = line, self._clock()
+
+    def _line(self, prefix: str, progress: Progress) -> str:
+        lower = f"{progress.lower:.6g}" if math.isfinite(progress.lower) else "none"
+        return (
+            f"{prefix}component {progress.stage + 1}/{self._total}  nodes {progress.nodes}  "
+            f"lower {lower}  upper {progress.upper:.6g}  gap {format_gap(progress.gap)}"
+        )
+
+    # On a terminal
+
+    def _stay(self, prefix: str, progress: Progress) -> None:
+        """A line that stays: how a component ended."""
+        if not self._headed:
+            self._headed = True
+            self._console.print(self._row(prefix, "", HEADINGS, "dim"))
+        done = self._is_met(progress)
+        row = self._row(prefix, self._name(progress), self._numbers(progress))
+        row.append("  certified" if done else "  open", "green" if done else "yellow")
+        self._console.print(row)
+
+    def in_work(self) -> Group | Text:
+        """What is shown, on a terminal, of the component in work."""
+        # Drawn several times a second, so that the clock goes on where the search has no news.
+        now = self._clock()
+        frames = "|/-\\" if self._console.options.ascii_only else FRAMES
+        sign = frames[int(now * PER_SECOND) % len(frames)]
+        if self._last is None:
+            if self._headed:
+                return Text("")
+            return Text(f"{sign} looking for good components  {now - self._started:.1f} s")
+        prefix, progress = self._last
+        rows = [] if self._headed else [self._row(prefix, "", HEADINGS, "dim")]
+        rows.append(self._row(prefix, self._name(progress), self._numbers(progress), sign=sign))
+        words = self._pace.words(now)
+        rows.append(Text(f"    {words}", "dim", no_wrap=True, overflow="ellipsis"))
+        if self._needs_hint(progress, now):
+            rows.append(Text(self._hint(progress), "yellow"))
+        return Group(*rows)
+
+    def _name(self, progress: Progress) -> str:
+        return f"{progress.stage + 1}/{self._total}"
+
+    def _numbers(self, progress: Progress) -> tuple[str, str, str, str]:
+        return (
+            _figure(progress.lower),
+            _figure(progress.upper),
+            format_gap(progress.gap),
+            f"{self._clock() - self._pace.started:.1f} s",
+        )
+
+    def _row(
+        self, prefix: str, name: str, cells: tuple[str, ...], style: str = "", sign: str = " "
+    ) -> Text:
+        width = 2 * len(str(self._total)) + 1
+        padded = (f"{cell:>{size}}" for cell, size in zip(cells, WIDTHS, strict=True))
+        of = f"{prefix.replace('sparsity', 'p').strip() if name else '':<5} " if prefix else ""
+        line = " ".join([f"{sign} {of}{name:>{width}}", *padded])
+        return Text(line, style, no_wrap=True, overflow="ellipsis")
+
+    # A hint
+
+    def _is_met(self, progress: Progress) -> bool:
+        allowed = max(self._eps, self._gap * abs(progress.lower))
+        return progress.upper - progress.lower <= allowed
+
+    def _needs_hint(self, progress: Progress, now: float) -> bool:
+        return self._pace.is_stuck(now) and not self._is_met(progress)
+
+    def _hint(self, progress: Progress) -> str:
+        """What to do about a gap that hardly moves."""
+        content = ""
+        if 0.0 < progress.gap < 1.0:
+            content = f"--gap {_rounded_up(progress.gap):g} is content with what is proved now; "
+        return (
+            "The gap hardly moves. That happens where there is little to find (noise), or where "
+            "the sparsity is large. Ctrl-C keeps what is found, with what is proved of it; "
+            f"{content}--time-limit stops by itself; a smaller -p is proved sooner "
+            "(orthospca path shows how much)."
+        )
+
+
+def _figure(number: float) -> str:
+    return f"{number:.6g}" if math.isfinite(number) else "none"
+
+
+def _rounded_up(gap: float) -> float:
+    """The next number above, with one digit."""
+    unit = 10.0 ** math.floor(math.log10(gap))
+    return math.ceil(gap / unit + 1e-9) * unit

@@ -1,0 +1,96 @@
+"""A result and where it comes from: what a report is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from orthospca import DataCovariance
+from orthospca._typing import Array
+from orthospca.interface.report._document import Panel
+from orthospca.interface.scores import Scores, scores_of
+from orthospca.result import Result, Status
+from orthospca.spectrum import leading_eigenvalues
+
+FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A result and what is worth knowing about where it comes from.
+
+    Attributes
+    ----------
+    title : str
+    result : Result
+    matrix : ndarray of shape (n, n), or DataCovariance, or None
+        The matrix that was solved; if it is defined by data, the report does not form it.  Without
+        it there is no comparison with ordinary PCA.
+    source : str
+        What the data are, in a few words.
+    matrix_kind : str
+        What the matrix is: covariance, correlation, ...
+    settings : mapping
+        The arguments of ``solve`` that are worth reporting (``gap``, ``eps``, limits).
+    certificate : str
+        The file beside the report that holds the result's certificate; empty if there is none.
+    scores : Scores, optional
+        The scores of the observations.  If ``matrix`` is a :class:`~orthospca.DataCovariance`, they
+        are computed without it.
+    more : sequence of Panel
+        Further panels, such as near-optimal alternatives; they come after the proof.
+    """
+
+    title: str
+    result: Result
+    matrix: Any = None
+    source: str = ""
+    matrix_kind: str = "covariance"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    certificate: str = ""
+    scores: Scores | None = None
+    more: Sequence[Panel] = ()
+
+    @cached_property
+    def eigenvalues(self) -> Array:
+        """The variances of as many components of ordinary PCA; none without the matrix."""
+        if self.matrix is None:
+            return np.zeros(0)
+        return leading_eigenvalues(self.matrix, max(self.result.n_components, 1))
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """The names of the variables, or their numbers."""
+        return self.result.feature_names or [str(j) for j in range(self.result.n_features)]
+
+    @cached_property
+    def known_scores(self) -> Scores | None:
+        """The scores that were given, or those of the data."""
+        if self.scores is not None or not self.result.n_components:
+            return self.scores
+        if isinstance(self.matrix, DataCovariance):
+            return Scores(scores_of(self.matrix, self.result))
+        return None
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The variables in use: grouped by the component in which they load most, as strongly."""
+        X = np.abs(self.result.components)
+        strength = X.max(axis=0, initial=0.0)
+        used = np.flatnonzero(strength)
+        home = X[:, used].argmax(axis=0) if len(X) else used
+        return [int(j) for j in used[np.lexsort((-strength[used], home))]]
+
+
+def signed(loading: float, digits: int = 3) -> str:
+    """A loading with its sign."""
+    return f"{loading:+.{digits}f}".replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A share for people."""
+    return f"{100 * share:.1f}\N{NO-BREAK SPACE}%".replace("-", "−")

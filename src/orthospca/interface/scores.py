@@ -1,0 +1,164 @@
+"""Scores: where each observation lies along each component."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orthospca import DataCovariance
+from orthospca._errors import InputError
+from orthospca._typing import Array
+from orthospca.interface.tables import Table
+from orthospca.result import Result
+
+#: Labels that colour the scores unasked.
+MOST_GROUPS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The scores of a table's rows, and what is known of the rows.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_components)
+        NaN where a value that the component needs is missing.
+    rows : tuple of str or None
+        What the rows are called.
+    by : str
+        The name of a column of labels; empty if there is none.
+    groups : tuple of str or None
+        That column: the label of each row.
+    """
+
+    values: Array
+    rows: tuple[str, ...] | None = None
+    by: str = ""
+    groups: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        count = len(self.values)
+        for name, given in (("rows", self.rows), ("groups", self.groups)):
+            if given is not None and len(given) != count:
+                raise InputError(
+                    f"{name} must have an entry for each of the {count} rows, got {len(given)}"
+                )
+
+    def save(self, path: str | Path) -> None:
+        """Write ``scores.csv``: a line for each row, with its name, its label and its scores."""
+        names = self.rows or [str(i) for i in range(1, len(self.values) + 1)]
+        components = [f"component{k}" for k in range(1, self.values.shape[1] + 1)]
+        head = ["row", *([self.by] if self.groups is not None else []), *components]
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(head)
+            for i, (name, values) in enumerate(zip(names, self.values.tolist(), strict=True)):
+                label = [self.groups[i]] if self.groups is not None else []
+                numbers = ["" if math.isnan(value) else value for value in values]
+                writer.writerow([name, *label, *numbers])
+
+
+def scores_of(values: Any, result: Result, *, correlation: bool = False) -> Array:
+    """The scores ``(X - mean) @ components.T``, of standardised columns with ``correlation``.
+
+    Only the columns that some component uses are read.  The sample variance of a column of scores
+    is the variance of its component.
+
+    Parameters
+    ----------
+    values : ndarray, sparse array of shape (m, n), or DataCovariance
+        The observations.  NaN is a missing value: rows that miss one have no score on the
+        components that use its column.
+    result : Result
+    correlation : bool
+        Whether the matrix that was solved is the correlation matrix.
+    """
+    X = result.components
+    used = np.flatnonzero(np.abs(X).max(axis=0, initial=0.0))
+    if isinstance(values, DataCovariance):
+        return math.sqrt(values.n_samples - 1) * (values.factor(used) @ X[:, used].T)
+    columns = values[:, used]
+    if hasattr(columns, "toarray"):
+        if not np.isnan(columns.data).any():
+            return _sparse_scores(columns, X[:, used], correlation)
+        columns = columns.toarray()
+    columns = np.array(columns, dtype=float)
+    found = np.zeros((len(columns), len(X)))
+    if not len(used):
+        return found
+    columns -= np.nanmean(columns, axis=0)
+    if correlation:
+        columns /= np.nanstd(columns, axis=0, ddof=1)
+    for k, component in enumerate(X[:, used]):
+        chosen = np.flatnonzero(component)  # a zero loading asks for nothing, a missing value too
+        found[:, k] = columns[:, chosen] @ component[chosen]
+    return found
+
+
+def _sparse_scores(columns: Any, X: Array, correlation: bool) -> Array:
+    """The scores of sparse columns, which are centred in the product and not in storage."""
+    if not X.size:
+        return np.zeros((columns.shape[0], len(X)))
+    moments = DataCovariance(columns, correlation=correlation)
+    weights = (X / moments.scale).T
+    found: Array = columns @ weights - moments.mean @ weights
+    return found
+
+
+@dataclass(frozen=True)
+class RowLabels:
+    """What a table says of its rows: their names, and the labels that colour them."""
+
+    rows: tuple[str, ...] | None = None
+    by: str = ""
+    groups: tuple[str, ...] | None = None
+
+
+def labels_of(table: Table, color: str | None = None) -> RowLabels:
+    """The names of a table's rows, and their colours.
+
+    Rows that have no names get those of a column in which each label is there once.  If no column
+    is asked for, the first one with a few labels, each of several rows, gives the colours.
+
+    Parameters
+    ----------
+    table : Table
+    color : str, optional
+        The column that was asked for: one of labels, or one of the variables.
+    """
+    columns = {name: texts for name, texts in table.label_values.items() if texts}
+    count = table.values.shape[0]
+    rows = table.row_names
+    if rows is None:
+        distinct = (texts for texts in columns.values() if len(set(texts)) == count)
+        rows = next(distinct, None)
+    if color is not None:
+        return RowLabels(rows, color, _column(color, columns, table))
+    for name, texts in columns.items():
+        if 2 <= len(set(texts)) <= min(MOST_GROUPS, count // 2):
+            return RowLabels(rows, name, texts)
+    return RowLabels(rows)
+
+
+def scores_of_table(table: Table, result: Result, correlation: bool, labels: RowLabels) -> Scores:
+    """The scores of a table's rows."""
+    values = scores_of(table.values, result, correlation=correlation)
+    return Scores(values, labels.rows, labels.by, labels.groups)
+
+
+def _column(name: str, labels: Mapping[str, tuple[str, ...]], table: Table) -> tuple[str, ...]:
+    if name in labels:
+        return labels[name]
+    if name in table.columns:
+        column = table.values[:, [table.columns.index(name)]]
+        column = column.toarray() if hasattr(column, "toarray") else column
+        return tuple(f"{value:.10g}" for value in np.asarray(column).ravel().tolist())
+    known = [*labels, *table.columns]
+    shown = ", ".join(map(repr, known[:5])) + (", ..." if len(known) > 5 else "")
+    raise InputError(f"--color must be the name of a column, got {name!r} (there are {shown})")

@@ -1,0 +1,201 @@
+"""The file that a command is given: how it is read, and what is said of it."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orthospca import DataCovariance
+from orthospca._errors import InputError
+from orthospca._typing import Array
+from orthospca.interface.tables import (
+    File,
+    Table,
+    TableError,
+    complete,
+    kind_of_matrix,
+    read_as_it_is,
+)
+
+DEFAULT_FOLDER = Path("orthospca-out")
+#: Variables up to which it is looked at once more whether a matrix is indefinite.
+MOST_EIGENVALUES = 1000
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file and how to read it.
+
+    Attributes
+    ----------
+    path : Path
+        ``-`` is standard input.
+    correlation : bool
+    precomputed : bool or None
+        Whether the file holds a matrix; None if that was not said.
+    label, header, key, missing, decimal, encoding, transpose
+        As in :func:`orthospca.tables.read_table`.
+    """
+
+    path: Path
+    correlation: bool = False
+    precomputed: bool | None = None
+    label: tuple[str, ...] = ()
+    header: bool | None = None
+    key: str | None = None
+    missing: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    transpose: bool = False
+
+    def read(self, settings: dict[str, Any]) -> tuple[Table, Array | DataCovariance]:
+        """The table, and what to solve: the matrix, or the data that define it."""
+        if self.correlation and self.precomputed:
+            raise InputError("--correlation and --precomputed exclude each other")
+        if self.precomputed and self.missing is not None:
+            raise InputError("--missing is about observations, and --precomputed is a matrix")
+        table = self._table
+        if self.is_matrix:
+            return table, table.square()
+        table = complete(table, self.missing).varying()
+        if table.has_missing:
+            Q = table.correlation() if self.correlation else table.covariance()
+            return _judged(table, Q), Q
+        if not _needs_matrix(settings):
+            return table, table.data_covariance(self.correlation)
+        return table, table.correlation() if self.correlation else table.covariance()
+
+    @cached_property
+    def file(self) -> File:
+        """The file, read once."""
+        return File(self.path)
+
+    @cached_property
+    def _table(self) -> Table:
+        """What is in the file, before anything is left out."""
+        return read_as_it_is(
+            self.file,
+            header=self.header,
+            label=self.label,
+            key=self.key,
+            decimal=self.decimal,
+            encoding=self.encoding,
+            transpose=self.transpose,
+        )
+
+    @cached_property
+    def is_matrix(self) -> bool:
+        """Whether the file holds a matrix: as was said, or as someone answers who is asked."""
+        if self.precomputed is not None:
+            return self.precomputed
+        kind = kind_of_matrix(self._table)
+        if not kind:
+            return False
+        n = len(self._table.columns)
+        ones = " with ones on its diagonal" if kind == "correlation" else ""
+        seen = f"{self.name} is a symmetric {n} × {n} matrix{ones}"
+        if self.correlation:
+            # Said, but of observations that hardly are any: correlations of correlations.
+            raise TableError(
+                f"{seen}: say --precomputed instead of --correlation if it is the {kind} matrix "
+                "itself, or --observations as well if its rows are observations"
+            )
+        question = f"{seen}. Is it the {kind} matrix itself (y), or a table of observations (n)?"
+        answer = ask(question)
+        if answer is None:
+            raise TableError(
+                f"{seen}: say --precomputed if it is the {kind} matrix itself, or --observations "
+                "if its rows are observations"
+            )
+        return answer
+
+    @property
+    def name(self) -> str:
+        """What the file is called."""
+        return "standard input" if self.file.is_stdin else self.path.name
+
+    @property
+    def matrix_kind(self) -> str:
+        """What the matrix is."""
+        if self.is_matrix:
+            return "as given"
+        kind = "correlation" if self.correlation else "covariance"
+        by_pairs = self.missing == "pairwise" and self._table.has_missing
+        return f"{kind}, by pairs of variables" if by_pairs else kind
+
+    def describe(self, table: Table) -> str:
+        """The file in a few words."""
+        rows = f"{table.values.shape[0]} observations"
+        left_out = f"; left out as labels: {', '.join(table.labels)}" if table.labels else ""
+        kind = "matrix" if self.is_matrix else rows
+        return f"{self.file}: {kind}, {len(table.columns)} variables{left_out}"
+
+    def describe_fully(self, table: Table) -> str:
+        """The file in a few words, and what was noticed in it."""
+        return "; ".join([self.describe(table), *table.notices])
+
+    def announce(self, table: Table, say: Callable[[str], None]) -> None:
+        """Say what the file holds and, in a line each, what was noticed in it."""
+        say(self.describe(table))
+        for notice in table.notices:
+            say(f"note: {notice}")
+
+    def checksum(self) -> tuple[str, str]:
+        """The name of the file and the SHA-256 of its content."""
+        digest = hashlib.sha256()
+        if self.file.is_read:
+            # What was read is what counts, and a pipe cannot be read again.
+            digest.update(self.file.raw)
+        else:
+            with open(self.path, "rb") as file:
+                while piece := file.read(2**20):
+                    digest.update(piece)
+        return self.name, digest.hexdigest()
+
+    def folder(self, output: Path | None, as_json: bool) -> Path | None:
+        """Where to write; None to write nothing."""
+        if output is None:
+            if as_json:
+                return None
+            named = "stdin" if self.file.is_stdin else self.path.name.split(".")[0]
+            output = DEFAULT_FOLDER / (named or "data")
+        return output
+
+
+def ask(question: str) -> bool | None:
+    """The answer of someone at a terminal, yes if nothing is typed; None if nobody is there."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    while True:
+        print(f"{question} [Y/n] ", end="", file=sys.stderr, flush=True)
+        typed = sys.stdin.readline()
+        if not typed:
+            return None
+        answer = typed.strip().lower()
+        if answer in ("", "y", "yes"):
+            return True
+        if answer in ("n", "no"):
+            return False
+
+
+def _judged(table: Table, Q: Array) -> Table:
+    """The table with a notice whether a matrix by pairs is indefinite, if that is soon known."""
+    if len(Q) > MOST_EIGENVALUES:
+        return table
+    values = np.linalg.eigvalsh(Q)
+    sign = "positive semidefinite" if values[0] >= -1e-12 * abs(values[-1]) else "indefinite"
+    notice = f"this matrix is {sign}: its smallest eigenvalue is {values[0]:.3g}"
+    return replace(table, notices=(*table.notices, notice))
+
+
+def _needs_matrix(settings: dict[str, Any]) -> bool:
+    """Whether the matrix has to be formed, however many variables there are."""
+    methods = ("branch-and-bound", "eigenvalue")
+    return settings["method"] not in methods

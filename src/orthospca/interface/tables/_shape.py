@@ -1,0 +1,97 @@
+"""What the shape of a table says about its meaning: whether to ask before it is analysed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from orthospca.interface.tables._table import Table
+
+#: Headings of a column that names variables, not observations.
+_VARIABLE = re.compile(
+    r"(gene|genes|symbol|probe|probes|probeset|probe ?set|id ref|ensembl|entrez|transcript|protein"
+    r"|uniprot|metabolite|compound|otu|asv|taxon|taxa|species id|mirna|cpg|snp|rsid|marker|peptide"
+    r"|feature|variable|analyte)( ?(id|ids|name|names|symbol|symbols))?",
+    re.IGNORECASE,
+)
+#: Names of genes, probes, methylation sites and variants in the usual catalogues.
+_CATALOGUED = re.compile(r"ENS[A-Z]{0,4}[GTP]\d{6,}(\.\d+)?|.+_at|cg\d{6,}|rs\d{3,}|N[MR]_\d{4,}.*")
+#: Names of samples that are numbered.
+_SAMPLE = re.compile(
+    r"(sample|s|patient|pat|subject|donor|tumou?r|normal|control|ctrl|case|array|cell|rep|replicate"
+    r"|gsm|tcga|mouse|lane)[-_. ]?[\w.-]*\d+[\w.-]*",
+    re.IGNORECASE,
+)
+#: Differences between halves of a matrix, and from one on its diagonal, that printing may leave.
+_PRINTED = 1e-6
+
+
+def transposed_hint(
+    heading: str | None, row_labels: Sequence[str] | None, columns: Sequence[str], n_rows: int
+) -> list[str]:
+    """A notice if the rows look like variables and the columns like observations.
+
+    Parameters
+    ----------
+    heading : str or None
+        Of the first column.
+    row_labels : sequence of str or None
+        What is in it, if it holds labels.
+    columns : sequence of str
+        Names of the variables.
+    n_rows : int
+    """
+    if row_labels is None or n_rows < 3:
+        return []
+    if heading and names_variables(heading):
+        reason = f"its first column is called {heading!r}"
+    elif _most(_CATALOGUED, row_labels):
+        reason = f"its rows are called {row_labels[0]!r}, {row_labels[1]!r}, …"
+    elif n_rows > len(columns) and _most(_SAMPLE, columns) and not _most(_SAMPLE, row_labels):
+        reason = f"its columns are called {columns[0]!r}, {columns[1]!r}, …" if columns[1:] else ""
+    else:
+        return []
+    return [
+        f"the table looks as if its rows were variables ({reason}): rows are read as observations, "
+        "unless you say --transpose"
+    ]
+
+
+def names_variables(heading: str) -> bool:
+    """Whether a heading is that of a column with the names of variables."""
+    return bool(_VARIABLE.fullmatch(re.sub(r"[\s_.-]+", " ", heading).strip()))
+
+
+def _most(pattern: re.Pattern[str], names: Sequence[str]) -> bool:
+    return sum(bool(pattern.fullmatch(name)) for name in names) > 0.9 * len(names)
+
+
+def kind_of_matrix(table: Table) -> str:
+    """``"correlation"`` or ``"covariance"`` if the table looks like such a matrix, else ``""``.
+
+    It does if it is square and symmetric and no entry is more than the diagonal allows, which
+    observations practically never are.
+    """
+    rows, columns = table.values.shape
+    if rows != columns or table.has_missing:
+        return ""
+    A = table.values
+    largest = float(abs(A).max())
+    if largest == 0.0 or float(abs(A - A.T).max()) > _PRINTED * largest:
+        return ""
+    diagonal = A.diagonal()
+    if (diagonal < 0).any():
+        return ""
+    roots = np.sqrt(diagonal)
+    if sparse.issparse(A):
+        entries = A.tocoo()
+        allowed = roots[entries.row] * roots[entries.col]
+        fits = np.abs(entries.data) <= (1 + _PRINTED) * allowed
+    else:
+        fits = np.abs(A) <= (1 + _PRINTED) * np.outer(roots, roots)
+    if not fits.all():
+        return ""
+    return "correlation" if np.abs(diagonal - 1.0).max() <= _PRINTED else "covariance"

@@ -1,0 +1,160 @@
+"""One component with its certificate, why a search ended, and where it stands meanwhile."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from orthospca._typing import Array, IntArray
+
+
+class Status(str, Enum):
+    """Why a stage, or a whole solve, ended, and so what its numbers mean.
+
+    In every case the component is feasible (sparse, unit length, orthogonal to those before it) and
+    ``upper_bound`` is a proved bound on the best possible variance of its stage, *given the
+    components before it*.
+    """
+
+    OPTIMAL = "optimal"
+    """``upper - lower ≤ max(eps, gap·|lower|)``, exactly."""
+    TIME_LIMIT = "time limit"
+    """The time ran out; the gap is as reported."""
+    NODE_LIMIT = "node limit"
+    """The node limit was reached; the gap is as reported."""
+    THRESHOLD = "threshold"
+    """The blocks are solved; the entries that the threshold ignores leave the gap as reported."""
+    FEATURE_LIMIT = "feature limit"
+    """More features could matter than a matrix is formed for; the gap is as reported."""
+    PRECISION = "precision"
+    """Everything was searched; rounding leaves the gap as reported."""
+    INTERRUPTED = "interrupted"
+    """Ctrl-C, or the callback asked to stop; the gap is as reported."""
+    EXHAUSTED = "exhausted"
+    """Only of a whole result: it is proved that no further component exists."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The state of a search at one moment.
+
+    Attributes
+    ----------
+    stage : int
+        Which component is being sought, from 0.
+    nodes : int
+        Nodes bounded so far in this stage.
+    open_nodes : int
+        Nodes still to be explored.
+    lower, upper : float
+        The incumbent's variance (``-inf`` if none) and the proved bound of the stage.
+    elapsed : float
+        Seconds since the solve began.
+    block : int
+        The block being worked on, where the problem was split into blocks and the record is not
+        about all of them (the numbers are: they speak of the stage); -1 otherwise.
+    """
+
+    stage: int
+    nodes: int
+    open_nodes: int
+    lower: float
+    upper: float
+    elapsed: float
+    block: int = -1
+
+    @property
+    def gap(self) -> float:
+        """Relative gap, as in :attr:`Component.gap`."""
+        return relative_gap(self.lower, self.upper)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Component:
+    """One sparse component with its certificate.
+
+    Two components are equal if they are the same answer: the same vector, variance, bound and
+    status.  How long they took to find does not matter.
+
+    Attributes
+    ----------
+    vector : array of shape (n,)
+        Unit length; its entry of largest magnitude is positive.
+    variance : float
+        ``vector @ Q @ vector``.
+    upper_bound : float
+        Proved: no feasible vector of this stage, given the components before it, has more.
+    status : Status
+    nodes : int
+        Nodes bounded in the search.
+    runtime : float
+        Seconds.
+    deflated_variance : float or None
+        Variance in the deflated matrix; only with ``method="deflation"``, whose certificate speaks
+        of that matrix.
+    """
+
+    vector: Array
+    variance: float
+    upper_bound: float
+    status: Status
+    nodes: int = 0
+    runtime: float = 0.0
+    deflated_variance: float | None = None
+
+    @property
+    def support(self) -> IntArray:
+        """Indices of the features used, ascending."""
+        return np.flatnonzero(self.vector)
+
+    @property
+    def gap(self) -> float:
+        """``(upper_bound - value) / |value|``, the value being the one that was maximised."""
+        value = self.variance if self.deflated_variance is None else self.deflated_variance
+        return relative_gap(value, self.upper_bound)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Component):
+            return NotImplemented
+        return self._key() == other._key() and np.array_equal(self.vector, other.vector)
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        """What can be hashed of that in which equal components agree."""
+        numbers = (self.variance, self.upper_bound, self.deflated_variance)
+        return len(self.vector), self.status, *map(comparable, numbers)
+
+    def __repr__(self) -> str:
+        used, n = len(self.support), len(self.vector)
+        return (
+            f"Component({used} of {n} features, variance={self.variance:.6g}, "
+            f"upper_bound={self.upper_bound:.6g}, gap={format_gap(self.gap)}, "
+            f"status={self.status.value!r})"
+        )
+
+
+def comparable(number: float | None) -> float | str | None:
+    """Return a number that equals itself: NaN, which stands for a missing one, is put in words."""
+    return "nan" if number is not None and math.isnan(number) else number
+
+
+def relative_gap(lower: float, upper: float) -> float:
+    """Return ``(upper - lower) / |lower|``; 0 if they agree, ``inf`` if there is no lower bound."""
+    if upper <= lower:
+        return 0.0
+    if not math.isfinite(lower) or lower == 0:
+        return math.inf
+    return (upper - lower) / abs(lower)
+
+
+def format_gap(gap: float) -> str:
+    """Write a relative gap for people: ``0.012 %``, ``<1e-9 %``, ``open``."""
+    if not math.isfinite(gap):
+        return "open"
+    percent = 100 * gap
+    return "<1e-9 %" if percent < 1e-9 else f"{percent:.2g} %"

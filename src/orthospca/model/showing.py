@@ -1,0 +1,51 @@
+"""What can be looked at shows itself: the way from a result to its pictures and its report.
+
+Pictures and reports are drawn by what stands on top of the house, for results that come from its
+foundations.  So that ``result.plot()`` can be written all the same, this module imports upwards,
+inside functions only: nothing is loaded before somebody asks to see something.  It is the only
+exception to the rule of the house, and ``.importlinter`` names it.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from orthospca._errors import InputError
+
+
+def picture(kinds: tuple[str, ...], kind: str, shown: Any, *given: Any, **options: Any) -> Any:
+    """Draw something with the function ``plot_<kind>`` of :mod:`orthospca.plotting`.
+
+    Parameters
+    ----------
+    kinds : tuple of str
+        The kinds of pictures that there are of it.
+    kind : str
+    shown
+        What is to be seen.
+    *given, **options
+        For the function.
+
+    Returns
+    -------
+    Picture
+        Shows itself in a notebook; its ``axes`` and ``figure`` are those of matplotlib.
+    """
+    if kind not in kinds:
+        raise InputError(f"kind must be one of {', '.join(map(repr, kinds))}, got {kind!r}")
+    plotting = _plotting()
+    return plotting.Picture(getattr(plotting, f"plot_{kind}")(shown, *given, **options))
+
+
+def _plotting() -> ModuleType:
+    from orthospca import plotting
+
+    return plotting
+
+
+def reports() -> ModuleType:
+    """Return the module that writes reports."""
+    from orthospca import report
+
+    return report
