@@ -143,7 +143,8 @@ class _Run:
         node = walk.gathered(node, node.penalty)
         state = _State.of(kernel, node, walk.problem.sparsity)
         while True:
-            code = state.advance(self._tuning)
+            left = (self.budget - walk.work) * walk.tuning.compiled_speed
+            code = state.advance(self._tuning, left)
             walk.work += state.spent() / walk.tuning.compiled_speed
             walk.take(state.recorded())
             if code == kernel.DONE:
@@ -403,7 +404,11 @@ class _State:
             np.empty(kernel.NUMBERS * width),
             np.empty(kernel.PLACES * width, dtype=np.int64),
         )
-        order = kernel.lay_out(self._B, order, len(inside), level, self._work[1])
+        if np.isfinite(matrix).all():
+            order = kernel.lay_out(self._B, order, len(inside), level, self._work[1])
+        else:
+            # Comparisons with what is no number prove nothing, and could seem to.
+            order = -1
         self._slots = np.zeros((sparsity + 2, 5), dtype=np.int64)
         self._slots[0] = (len(free), order, 0, 0, len(inside))
         self._state = np.zeros(4, dtype=np.int64)
@@ -427,8 +432,8 @@ class _State:
             len(places),
         )
 
-    def advance(self, tuning: tuple[int, ...]) -> int:
-        """Take some steps; why no more of them."""
+    def advance(self, tuning: tuple[int, ...], most: float = math.inf) -> int:
+        """Take some steps, about so many at most; why no more of them."""
         slot = max(int(self._state[self._kernel.SLOT]), 0)
         n = int(self._slots[slot, self._kernel.COUNT])
         return int(
@@ -444,7 +449,7 @@ class _State:
                 tuning,
                 self._record,
                 *self._work,
-                max(QUANTUM // max(n * n, 1), 1),
+                int(max(min(QUANTUM // max(n * n, 1), most + 1), 1)),
             )
         )
 
