@@ -45,7 +45,7 @@ from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.conditioning import compiled, walk
 from orthospca.bounds.conditioning import step as steps
 from orthospca.bounds.conditioning.step import Frame
-from orthospca.bounds.conditioning.steps import Step
+from orthospca.bounds.conditioning.steps import Step, Tree
 from orthospca.bounds.conditioning.walk import Conditioning, Dive
 from orthospca.bounds.relaxation.node import StrongBound
 from orthospca.bounds.screening import Screening
@@ -1059,7 +1059,7 @@ def test_search_with_dives_that_do_not_finish(make: Callable) -> None:
             tuning=TreeTuning(node_budget=0),
         )
         check_closed(case, outcome, complete=True)
-        removed += sum(isinstance(c.proof, tuple) and c.kept is not None for c in outcome.closed)
+        removed += sum(isinstance(c.proof, Tree) and c.kept is not None for c in outcome.closed)
     assert removed >= 10
 
 
@@ -1099,9 +1099,9 @@ def test_a_component_found_by_a_dive_is_not_lost() -> None:
 
 def test_trees_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that the memory for trees is bounded: a search may record millions of steps."""
-    monkeypatch.setattr(knowledge, "LARGEST_RECORD", 10_000)
     record = Record()
-    steps = tuple(Step(np.arange(10), 3) for _ in range(9))
+    steps = Tree.of([Step(np.arange(10), 3) for _ in range(9)])
+    monkeypatch.setattr(knowledge, "LARGEST_RECORD", int(2.5 * steps.nbytes))
     for _ in range(5):
         record.enter(Closed(np.arange(0), np.arange(9), 1.0, Reason.CONDITIONED, steps))
     assert [closed.proof is None for closed in record.closed] == [False, False, True, True, True]
