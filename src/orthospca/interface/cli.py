@@ -50,6 +50,7 @@ from orthospca.interface.options import (
 SOLVED, REJECTED, BAD_INPUT, OPEN_GAP = 0, 1, 2, 3
 #: Ctrl-C before there is anything to show, by the custom of shells: 128 and the number of SIGINT.
 INTERRUPTED = 130
+_interruption_told = False
 
 app = typer.Typer(
     name="orthospca",
@@ -78,12 +79,22 @@ def main() -> None:
             app()
         except SystemExit as ended:
             code = ended.code
+        if code == INTERRUPTED:
+            _say_interrupted()
         output.flush()
         if output.error is not None and not output.is_closed:
             reason = (output.error.strerror or str(output.error)).lower()
             print(f"orthospca: standard output cannot be written: {reason}", file=sys.stderr)
             code = BAD_INPUT
     raise SystemExit(code)
+
+
+def _say_interrupted() -> None:
+    """Say so, once."""
+    global _interruption_told
+    if not _interruption_told:
+        typer.echo("orthospca: interrupted before the end", err=True)
+    _interruption_told = True
 
 
 def _version(wanted: bool) -> None:
@@ -525,6 +536,8 @@ def _one_sentence_errors(quiet: bool = False, verbose: bool = False) -> Iterator
     Only what is known to be about the input is treated so: any other exception is a fault of the
     program, and hiding its traceback would hide the fault.
     """
+    global _interruption_told
+    _interruption_told = False
     try:
         if quiet and verbose:
             raise InputError("--quiet and --verbose exclude each other")
@@ -536,5 +549,5 @@ def _one_sentence_errors(quiet: bool = False, verbose: bool = False) -> Iterator
         typer.echo(f"orthospca: {error}", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except KeyboardInterrupt:
-        typer.echo("orthospca: interrupted before the end", err=True)
+        _say_interrupted()
         raise typer.Exit(INTERRUPTED) from None
