@@ -679,10 +679,12 @@ def test_verbose_prints_a_line_for_each_component(capsys):
     X = datasets.load_wine().data
     OrthogonalSparsePCA(2, 3, covariance="correlation").fit(X)
     assert capsys.readouterr().out == ""
-    OrthogonalSparsePCA(2, 3, covariance="correlation", verbose=1).fit(X)
+    estimator = OrthogonalSparsePCA(2, 3, covariance="correlation", verbose=1).fit(X)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
-    assert lines[0].startswith("[OrthogonalSparsePCA] component 1 of 2 done: variance 2.40")
+    for k, (line, variance) in enumerate(zip(lines, estimator.explained_variance_, strict=True)):
+        said = f"[OrthogonalSparsePCA] component {k + 1} of 2 done: variance {variance:.6g}, "
+        assert line.startswith(said)
     with pytest.raises(ValueError, match="verbose must be an integer, got 'loud'"):
         OrthogonalSparsePCA(2, 3, verbose="loud").fit(X)
 

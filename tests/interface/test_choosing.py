@@ -153,7 +153,7 @@ def test_report_has_everything(path, held_out, steady, tmp_path):
         "How many?",
         "What more variables bring",
         "Which variables enter and leave",
-        "What holds in other rows",
+        "In rows held out",
         "Stability",
         "says nothing about the noise of sampling",
         "orthospca path wine.csv",
@@ -172,7 +172,7 @@ def test_report_of_parts(path, steady, tmp_path):
     path.report(tmp_path / "path.html")
     text = (tmp_path / "path.html").read_text(encoding="utf-8")
     assert "Held-out rows and stability were not asked for" in text
-    assert "What holds in other rows" not in text
+    assert "In rows held out" not in text
     steady[1].report(tmp_path / "stability.html", title="Steady?")
     text = (tmp_path / "stability.html").read_text(encoding="utf-8")
     assert "Steady?" in text
@@ -234,7 +234,7 @@ def test_path_command_writes_its_report(table):
     assert ended.exit_code == 0, ended.output
     text = Path("out/path.html").read_text(encoding="utf-8")
     assert "What more variables bring" in text
-    assert "What holds in other rows" not in text
+    assert "In rows held out" not in text
     assert not Path("out/path-held-out.csv").exists()
 
 
@@ -257,7 +257,7 @@ def test_path_command_asks_other_rows(table):
     assert {line["sparsity"] for line in lines} == {"1", "2", "3"}
     assert all(0 <= float(line["any"]) <= 1 for line in lines)
     text = Path("out/path.html").read_text(encoding="utf-8")
-    assert "What holds in other rows" in text
+    assert "In rows held out" in text
     assert "Stability by sparsity" in text
 
 

@@ -37,7 +37,7 @@ def write(path: Path, text: str | bytes) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch, sketches):
+def empty_folder(tmp_path, monkeypatch):
     """Commands write to the folder they are called in."""
     monkeypatch.chdir(tmp_path)
 

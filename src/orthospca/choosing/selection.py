@@ -26,7 +26,7 @@ LISTED = 0.1
 
 def in_words(index: float) -> str:
     """A stability with two digits; nothing where there is none."""
-    return f"{round(index, 2) + 0.0:.2f}" if math.isfinite(index) else ""
+    return f"{round(index, 2) + 0.0:.2f}".replace("-", "−") if math.isfinite(index) else ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

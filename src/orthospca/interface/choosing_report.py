@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orthospca.choosing.selection import in_words
-from orthospca.interface.choosing_plots import entering_order, most_selected
+from orthospca.interface.choosing_plots import entering_order
 from orthospca.interface.report._charts import Axis, Band, Line, figure, xy_chart
 from orthospca.interface.report._document import Chapter, Panel, document
 from orthospca.interface.report._heat import heat_map
-from orthospca.interface.report._html import Html, element, facts, named, paragraph, table
+from orthospca.interface.report._html import Html, element, facts, named, table
 from orthospca.interface.report._layers import Layer
 from orthospca.interface.report._page import meaning, repeating
 from orthospca.interface.report._section import FINISHED, percent, signed
+from orthospca.interface.stability_panel import figures_of, stability_panel
 from orthospca.result import Status, format_gap
 
 if TYPE_CHECKING:
@@ -29,13 +30,6 @@ if TYPE_CHECKING:
 
 #: Features that have a row in a picture; components whose features are shown by sparsity.
 MOST_ROWS, MOST_COMPONENTS = 60, 6
-#: Rows of a table of features.
-MOST_LINES = 500
-NOISE = (
-    "A certificate says that no other choice of variables has more variance in these data. It says "
-    "nothing about the noise of sampling: other rows from the same source might have led to other "
-    "variables. How much of the choice is repeated when rows are left out is shown here."
-)
 
 
 def write_choice_report(
@@ -76,13 +70,15 @@ def write_choice_report(
     panels = [_overview(found, cross_validation, stability, source)]
     if found is not None and len(found):
         panels += [_variance(found, cross_validation), _variables(found)]
-    if cross_validation is not None and cross_validation.n_folds:
-        panels.append(_held_out(cross_validation))
+    elif cross_validation is not None and cross_validation.n_folds:
+        panels.append(
+            Panel("held-out", "Rows held out", (figures_of(_held_out(cross_validation)),))
+        )
     if stability is not None:
         unfolded = 0
         if cross_validation is not None and cross_validation.n_folds:
             unfolded = cross_validation.suggested
-        panels.append(_stability(stability, unfolded))
+        panels.append(stability_panel(stability, unfolded))
     about = Chapter("About this report", (meaning(), repeating(command, files)))
     written = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     text = document(title, [Chapter("Choosing", panels), about], f"orthospca, {written}")
@@ -124,9 +120,15 @@ def _overview(
             f"In rows held out, {best} variables are within one standard error of the best."
         )
     if stability is not None:
-        steady = _steadiest(stability)
-        if steady:
-            tiles.append(("stability of the first component", steady))
+        several = list(getattr(stability, "stabilities", ())) or [stability]
+        if several[0].n_resamples:
+            tiles.append(("stability of the first component", _steadiest(stability)))
+            tiles += [
+                (f"stability of component {k + 1}", in_words(index))
+                for k, index in enumerate(stability.indices if len(several) == 1 else ())
+                if k and k < MOST_COMPONENTS
+            ]
+            sentences.append(_resampled(several))
         certified = certified and stability.status is not Status.INTERRUPTED
     if stability is None and cross_validation is None:
         sentences.append(
@@ -145,6 +147,18 @@ def _overview(
         class_="verdict" if certified else "verdict open",
     )
     return Panel("overview", "At a glance", (verdict, *content))
+
+
+def _resampled(found: Sequence[Stability]) -> str:
+    """What was drawn, and how far the fits are certified, in a sentence."""
+    first = found[0]
+    fits = sum(each.n_resamples for each in found)
+    certified = sum(each.certified for each in found)
+    proved = "all certified" if certified == fits else f"{certified} of {fits} fits certified"
+    return (
+        f"{first.n_resamples} resamples of {first.n_rows} of {first.n_samples} rows, {proved}: how "
+        "often they select the same variables is told below."
+    )
 
 
 def _steadiest(stability: Stability | StabilityPath) -> str:
@@ -172,13 +186,6 @@ def _variance(found: SparsityPath, cross_validation: CrossValidation | None) -> 
     layers: list[Layer] = [Line("certified", p, sums, tips, hollow=is_open)]
     if any(is_open) and all(map(math.isfinite, bounds)):
         layers.insert(0, Band("left to prove", p, sums, bounds))
-    if cross_validation is not None and cross_validation.n_folds and total > 0:
-        held = (100 * cross_validation.mean).tolist()
-        notes = [
-            f"{q} variables, held out: {v:.4g} %"
-            for q, v in zip(cross_validation.sparsities, held, strict=True)
-        ]
-        layers.append(Line("in rows held out", cross_validation.sparsities, held, notes, tone=1))
     count = found.variances.shape[1]
     what = "the first component" if count == 1 else f"{count} components together"
     chart = xy_chart(
@@ -204,15 +211,17 @@ def _variance(found: SparsityPath, cross_validation: CrossValidation | None) -> 
     ]
     headings = ["variables", "variance", "of total", "largest gap", "status"]
     numbers = table(headings, rows, 4, caption="Variance by sparsity")
-    shown = figure(chart, "path", "Variance by sparsity", caption, numbers=numbers)
-    return Panel("variance", "What more variables bring", (_figures(shown),))
+    shown = [figure(chart, "path", "Variance by sparsity", caption, numbers=numbers)]
+    if cross_validation is not None and cross_validation.n_folds:
+        shown.append(_held_out(cross_validation))
+    return Panel("variance", "What more variables bring", (figures_of(*shown),))
 
 
 def _variables(found: SparsityPath) -> Panel:
     count = found.variances.shape[1]
     content: list[Html] = []
     for k in range(min(count, MOST_COMPONENTS)):
-        part = _figures(_map_of(found, k), kind="figures")
+        part = figures_of(_map_of(found, k))
         changes = table(
             ["variables", "enter", "leave"],
             [[c.sparsity, ", ".join(c.entered), ", ".join(c.left)] for c in found.changes(k)],
@@ -263,7 +272,7 @@ def _map_of(found: SparsityPath, component: int) -> Html:
     return figure(chart, f"variables-{component + 1}", title, caption)
 
 
-def _held_out(found: CrossValidation) -> Panel:
+def _held_out(found: CrossValidation) -> Html:
     p = list(found.sparsities)
     mean, fitted = 100 * found.mean, 100 * found.fitted_mean
     error = np.nan_to_num(100 * found.standard_error)
@@ -296,128 +305,4 @@ def _held_out(found: CrossValidation) -> Panel:
         + f", as a share of all of theirs. {found.suggested} variables are the fewest within one "
         "standard error of the best. Folds share most of their rows, so that the error is a guide."
     )
-    shown = figure(chart, "held-out", "In rows held out", caption, numbers=numbers)
-    return Panel("held-out", "What holds in other rows", (_figures(shown),))
-
-
-def _stability(found: Stability | StabilityPath, unfolded: int) -> Panel:
-    """Stability; of several sparsities one is unfolded, the last if there is no such one."""
-    several = list(getattr(found, "stabilities", ()))
-    each = several or [found]
-    content: list[object] = []
-    if len(several) > 1:
-        content.append(_figures(_stability_by_sparsity(found)))
-    shown = [one.result.sparsity[0] for one in each]
-    unfolded = unfolded if unfolded in shown else shown[-1]
-    for one, p in zip(each, shown, strict=True):
-        if not one.n_resamples:
-            continue
-        body = Html(_figures(_frequencies(one, p)) + _selection_table(one))
-        if len(each) > 1:
-            summary = element("summary", f"{p} variable{'' if p == 1 else 's'} in a component")
-            body = element("details", summary, body, **({"open": "open"} if p == unfolded else {}))
-        content.append(body)
-    first = each[0] if each else None
-    if first is None or not first.n_resamples:
-        content.append(paragraph("No resample was done."))
-    else:
-        drawn = "with replacement" if first.bootstrap else "without replacement"
-        content.append(
-            paragraph(
-                f"{first.n_resamples} resamples of {first.n_rows} of {first.n_samples} rows, drawn "
-                f"{drawn}. Components of a resample are matched with those of all rows so that the "
-                "|cos| of the angles between partners add up to the most. Stability is 1 if every "
-                "resample selects the same variables and about 0 if they might as well have been "
-                "drawn by lot."
-            )
-        )
-    return Panel("stability", "Stability", tuple(content), NOISE)
-
-
-def _stability_by_sparsity(found: Stability | StabilityPath) -> Html:
-    indices = np.asarray(found.indices)
-    p = [float(q) for q in getattr(found, "sparsities", ())]
-    layers = []
-    for k in range(indices.shape[1]):
-        known = [(q, float(v)) for q, v in zip(p, indices[:, k], strict=True) if math.isfinite(v)]
-        tips = [f"component {k + 1}, {q:.0f} variables: {in_words(v)}" for q, v in known]
-        x, y = [q for q, _ in known], [v for _, v in known]
-        layers.append(Line(f"component {k + 1}", x, y, tips, tone=k % 8))
-    chart = xy_chart(
-        layers,
-        x=Axis("variables in a component", whole=True),
-        y=Axis("stability", zero=True),
-        label="Lines: stability of each component by sparsity.",
-    )
-    caption = "1: every resample selects the same variables; 0: as if drawn by lot."
-    rows = [[f"{q:.0f}", *map(in_words, row)] for q, row in zip(p, indices, strict=True)]
-    headings = ["variables", *(f"component {k + 1}" for k in range(indices.shape[1]))]
-    numbers = table(headings, rows, len(headings), caption="Stability by sparsity")
-    title = "Stability by sparsity"
-    return figure(chart, "stability-path", title, caption, numbers=numbers)
-
-
-def _frequencies(found: Stability, sparsity: int) -> Html:
-    rows, left_out = most_selected(found, MOST_ROWS, 0.02)
-    names = found.feature_names
-    own = np.any(found.result.components, axis=0).tolist()
-    K = len(found.frequencies)
-    chart = heat_map(
-        found.frequencies[:, rows].T,
-        [f"{names[j]} •" if own[j] else names[j] for j in rows],
-        [str(k + 1) for k in range(K)],
-        label="Heat map: how often each variable is selected in each component.",
-        column_label="component",
-        write=lambda v: f"{v:.0%}",
-        largest=1.0,
-        cell=(min(72.0, max(30.0, 560.0 / max(K, 1))), 20.0),
-    )
-    chart.data["columns"] = [f"component {k + 1}" for k in range(K)]
-    caption = "Share of resamples in which a variable is selected; • is in a component of all rows."
-    if left_out:
-        caption += f" {left_out} variables that are selected less often are not drawn."
-    return figure(chart, f"stability-{sparsity}", "How often variables are selected", caption)
-
-
-def _selection_table(found: Stability) -> Html:
-    rows, _ = most_selected(found, MOST_LINES)
-    names, X = found.feature_names, found.result.components
-    K = len(found.frequencies)
-    lines = [
-        [
-            names[j],
-            *(f"{found.frequencies[k, j]:.0%}" for k in range(K)),
-            f"{found.overall[j]:.0%}",
-            ", ".join(str(k + 1) for k in range(K) if X[k, j]),
-        ]
-        for j in rows
-    ]
-    headings = ["variable", *(f"component {k + 1}" for k in range(K)), "any", "in all rows"]
-    numbers = table(
-        headings,
-        lines,
-        range(1, K + 2),
-        caption="How often variables are selected",
-        kind="sortable",
-        tall=True,
-    )
-    agreement = table(
-        ["component", "stability", "mean |cos|", "mean overlap"],
-        [
-            [
-                k + 1,
-                in_words(found.indices[k]),
-                f"{found.similarities[:, k].mean():.2f}",
-                f"{found.overlaps[:, k].mean():.2f}",
-            ]
-            for k in range(K)
-        ],
-        4,
-        caption="Agreement of the components of resamples with those of all rows",
-    )
-    folded = element("details", element("summary", "The numbers"), numbers)
-    return Html(agreement + folded)
-
-
-def _figures(*shown: Html, kind: str = "figures") -> Html:
-    return element("div", *shown, class_=kind)
+    return figure(chart, "held-out", "In rows held out", caption, numbers=numbers)

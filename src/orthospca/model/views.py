@@ -156,15 +156,16 @@ def html_table(
     numbers : int
         So many columns, the first ones, are aligned to the right.
     """
-    sides = ["right" if j < numbers else "left" for j in range(len(headings))]
+    right, left = "text-align:right;white-space:nowrap", "text-align:left"
+    sides = [right if j < numbers else left for j in range(len(headings))]
     head = "".join(
-        f'<th scope="col" style="text-align:{side}">{escape(heading)}</th>'
+        f'<th scope="col" style="{side}">{escape(heading)}</th>'
         for heading, side in zip(headings, sides, strict=True)
     )
     body = "".join(
         "<tr>"
         + "".join(
-            f'<td style="text-align:{side};vertical-align:top">{cell}</td>'
+            f'<td style="{side};vertical-align:top">{cell}</td>'
             for cell, side in zip(row, sides, strict=True)
         )
         + "</tr>"
