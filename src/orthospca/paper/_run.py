@@ -13,7 +13,7 @@ import numpy as np
 from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.interface.output import make_folder, say, show, writing
-from orthospca.interface.report._pictures import has_matplotlib
+from orthospca.interface.plotting import has_matplotlib
 from orthospca.paper._compare import Comparison, compare
 from orthospca.paper._experiments import (
     ORDER,
