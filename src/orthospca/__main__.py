@@ -17,6 +17,11 @@ def main() -> None:
     except KeyboardInterrupt:
         print("orthospca: interrupted before the end", file=sys.stderr)
         sys.exit(INTERRUPTED)
+    finally:
+        # Python notes a KeyboardInterrupt that passes through code given as text, as there is in
+        # many a module while it is loaded, and ends by the signal in the end although it was
+        # handled.  Other code given as text makes it forget that.
+        exec("")
 
 
 if __name__ == "__main__":

@@ -116,6 +116,13 @@ def test_remarks_on_a_full_device(pitprops):
     assert ended.returncode == 0 and "each is certified" in ended.stdout
 
 
+@pytest.mark.skipif(os.name == "nt", reason="there is no such shell")
+def test_streams_that_were_never_there():
+    """Tests a program that is started without standard output and standard error."""
+    command = f"'{sys.executable}' -m orthospca --version >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command]).returncode == 0
+
+
 def test_an_outlet_that_fails():
     """Tests that an outlet swallows an error, keeps the first, and tells a closed pipe apart."""
 
@@ -285,7 +292,7 @@ def test_ctrl_c_while_the_program_is_loaded():
         "import sys\n"
         "class Finder:\n"
         "    def find_spec(self, name, *others):\n"
-        "        if name == 'typer': raise KeyboardInterrupt\n"
+        "        if name == 'typer': exec('raise KeyboardInterrupt')\n"
         "sys.meta_path.insert(0, Finder())\n"
         "from orthospca.__main__ import main\n"
         "main()\n"

@@ -7,8 +7,6 @@ what the commands do is in ``commands.py``.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -16,19 +14,26 @@ import typer
 
 from orthospca._errors import InputError
 from orthospca._methods import Method
+from orthospca.interface.cli_choosing import path, stability
+from orthospca.interface.endings import (
+    BAD_INPUT,
+    INTERRUPTED,
+    OPEN_GAP,
+    REJECTED,
+    SOLVED,
+    one_sentence_errors,
+    say_interrupted,
+)
 from orthospca.interface.options import (
     INPUT,
     OUTPUT,
-    ROWS,
     SOLVER,
-    Bootstrap,
     Color,
     Correlation,
     Data,
     Decimal,
     Encoding,
     Eps,
-    Fraction,
     Gap,
     Header,
     Jobs,
@@ -40,16 +45,11 @@ from orthospca.interface.options import (
     Open,
     Precomputed,
     Quiet,
-    Seed,
     Threshold,
     TimeLimit,
     Transpose,
     Verbose,
 )
-
-SOLVED, REJECTED, BAD_INPUT, OPEN_GAP = 0, 1, 2, 3
-#: Ctrl-C before there is anything to show, by the custom of shells: 128 and the number of SIGINT.
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="orthospca",
@@ -78,6 +78,8 @@ def main() -> None:
             app()
         except SystemExit as ended:
             code = ended.code
+        if code == INTERRUPTED:
+            say_interrupted()
         output.flush()
         if output.error is not None and not output.is_closed:
             reason = (output.error.strerror or str(output.error)).lower()
@@ -104,7 +106,6 @@ def _options(
     pass
 
 
-@app.command()
 def fit(
     data: Data,
     n_components: Annotated[
@@ -196,7 +197,7 @@ def fit(
 
     Ctrl-C stops the search; the best components so far are shown and written, with their gaps.
     """
-    with _one_sentence_errors(quiet, verbose):
+    with one_sentence_errors(quiet, verbose):
         from orthospca.interface.commands import Source, run_fit, solver_settings
 
         source = Source(
@@ -220,185 +221,6 @@ def fit(
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
-@app.command()
-def path(
-    data: Data,
-    sparsities: Annotated[
-        str,
-        typer.Option("-p", "--sparsities", help="Numbers and ranges: 1:20, 5,10,15, 2:30:4."),
-    ] = "1:10",
-    n_components: Annotated[
-        int, typer.Option("-k", "--components", help="How many components for each sparsity.")
-    ] = 1,
-    cv: Annotated[
-        int,
-        typer.Option(
-            "--cv",
-            metavar="FOLDS",
-            help="Measure variance in rows held out, in so many folds; 0 for none.",
-            rich_help_panel=ROWS,
-        ),
-    ] = 0,
-    resamples: Annotated[
-        int,
-        typer.Option(
-            "--stability",
-            metavar="RESAMPLES",
-            help="Count how often variables are selected in so many resamples; 0 for none.",
-            rich_help_panel=ROWS,
-        ),
-    ] = 0,
-    bootstrap: Bootstrap = False,
-    fraction: Fraction = None,
-    seed: Seed = 0,
-    correlation: Correlation = False,
-    precomputed: Precomputed = None,
-    label: Label = None,
-    missing: Missing = None,
-    transpose: Transpose = False,
-    header: Header = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    key: Key = None,
-    gap: Gap = 1e-4,
-    eps: Eps = 0.0,
-    threshold: Threshold = "0",
-    time_limit: TimeLimit = None,
-    node_limit: NodeLimit = None,
-    n_jobs: Jobs = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FOLDER",
-            help="For path.html, path.csv, path.json and path.png; default orthospca-out/NAME.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    as_json: Json = False,
-    show_report: Open = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> None:
-    """Show variance and certified gap by sparsity, to choose how many nonzeros to allow.
-
-    For example:
-
-    `orthospca path measurements.csv -p 1:20 --correlation`
-
-    `orthospca path measurements.csv -p 1:20 --cv 5 --stability 50`
-
-    `orthospca path covariance.csv -p 5:50:5 -k 3 --precomputed --time-limit 120`
-    """
-    with _one_sentence_errors(quiet, verbose):
-        from orthospca.interface.choosing import Resampling
-        from orthospca.interface.commands import Source, run_path, solver_settings
-
-        source = Source(
-            data,
-            correlation,
-            precomputed,
-            tuple(label or ()),
-            header,
-            key,
-            missing,
-            decimal,
-            encoding,
-            transpose,
-        )
-        settings = solver_settings(
-            n_components, "branch-and-bound", gap, eps, threshold, time_limit, node_limit, n_jobs
-        )
-        rows = Resampling(cv, resamples, bootstrap, fraction, seed)
-        solved = run_path(source, sparsities, settings, output, as_json, rows, show_report)
-    raise typer.Exit(SOLVED if solved else OPEN_GAP)
-
-
-@app.command()
-def stability(
-    data: Data,
-    n_components: Annotated[
-        int, typer.Option("-k", "--components", help="How many components.")
-    ] = 2,
-    sparsity: Annotated[
-        str | None,
-        typer.Option(
-            "-p", "--sparsity", help="Nonzeros in a component; one number, or K with commas."
-        ),
-    ] = None,
-    resamples: Annotated[
-        int,
-        typer.Option("-n", "--resamples", help="How many resamples.", rich_help_panel=ROWS),
-    ] = 50,
-    bootstrap: Bootstrap = False,
-    fraction: Fraction = None,
-    seed: Seed = 0,
-    correlation: Correlation = False,
-    label: Label = None,
-    missing: Missing = None,
-    transpose: Transpose = False,
-    header: Header = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    key: Key = None,
-    gap: Gap = 1e-4,
-    eps: Eps = 0.0,
-    time_limit: TimeLimit = None,
-    node_limit: NodeLimit = None,
-    n_jobs: Jobs = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FOLDER",
-            help="For stability.html, stability.csv, stability.json; default orthospca-out/NAME.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    as_json: Json = False,
-    show_report: Open = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> None:
-    """Count how often each variable is selected when rows are left out.
-
-    A certified component is the best one for the data given; that says nothing about the noise of
-    sampling. This does: components are sought again in many resamples of the rows.
-
-    For example:
-
-    `orthospca stability measurements.csv -p 5 -k 2 --correlation`
-
-    `orthospca stability genes.parquet -p 10 -k 1 -n 100 --bootstrap --n-jobs 4`
-    """
-    with _one_sentence_errors(quiet, verbose):
-        from orthospca.interface.choosing import Resampling, run_stability
-        from orthospca.interface.commands import Source, parse_sparsity, solver_settings
-
-        source = Source(
-            data,
-            correlation,
-            False,
-            tuple(label or ()),
-            header,
-            key,
-            missing,
-            decimal,
-            encoding,
-            transpose,
-        )
-        settings = solver_settings(
-            n_components, "branch-and-bound", gap, eps, "0", time_limit, node_limit, n_jobs
-        )
-        rows = Resampling(0, resamples, bootstrap, fraction, seed)
-        limits = None if sparsity is None else parse_sparsity(sparsity)
-        solved = run_stability(source, limits, settings, rows, output, as_json, show_report)
-    raise typer.Exit(SOLVED if solved else OPEN_GAP)
-
-
-@app.command()
 def verify(
     file: Annotated[
         Path,
@@ -440,7 +262,7 @@ def verify(
 
     `orthospca verify certificate.zip --data measurements.csv --correlation`
     """
-    with _one_sentence_errors(quiet, details):
+    with one_sentence_errors(quiet, details):
         from orthospca.interface.checking import run_verify
         from orthospca.interface.commands import Source
 
@@ -472,7 +294,6 @@ def verify(
     raise typer.Exit(SOLVED if verified else REJECTED)
 
 
-@app.command()
 def demo(
     output: Annotated[
         Path,
@@ -487,14 +308,13 @@ def demo(
 
     For example: `orthospca demo`, then open the report in a browser.
     """
-    with _one_sentence_errors(quiet):
+    with one_sentence_errors(quiet):
         from orthospca.interface.commands import run_demo
 
         solved = run_demo(output, show_report)
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
 
-@app.command()
 def paper(
     output: Annotated[
         Path,
@@ -511,30 +331,13 @@ def paper(
 
     For example: `ORTHOSPCA_DATA=~/data orthospca paper -o experiments`
     """
-    with _one_sentence_errors():
+    with one_sentence_errors():
         from orthospca.paper import run_paper
 
         run_paper(output, quick=quick)
     raise typer.Exit(SOLVED)
 
 
-@contextmanager
-def _one_sentence_errors(quiet: bool = False, verbose: bool = False) -> Iterator[None]:
-    """Turn what is wrong with the input into one sentence and exit code 2.
-
-    Only what is known to be about the input is treated so: any other exception is a fault of the
-    program, and hiding its traceback would hide the fault.
-    """
-    try:
-        if quiet and verbose:
-            raise InputError("--quiet and --verbose exclude each other")
-        from orthospca.interface.output import set_loudness
-
-        set_loudness(quiet, verbose)
-        yield
-    except InputError as error:
-        typer.echo(f"orthospca: {error}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
-    except KeyboardInterrupt:
-        typer.echo("orthospca: interrupted before the end", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+# In the order in which help lists them.
+for _command in (fit, path, stability, verify, demo, paper):
+    app.command()(_command)

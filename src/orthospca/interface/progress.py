@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -123,13 +124,16 @@ class ProgressDisplay:
         self._shown: str = ""
         self._shown_at = -math.inf
         self._headed = self._hinted = False
+        # What stays and what moves are drawn by two threads, and one must not erase the other's.
+        self._lock = threading.RLock()
+        self._ended = threading.Event()
         self._live: Live | None = None
         if console.is_terminal:
             self._live = Live(
                 console=console,
                 transient=True,
                 get_renderable=self.in_work,
-                refresh_per_second=PER_SECOND,
+                auto_refresh=False,
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
@@ -137,6 +141,8 @@ class ProgressDisplay:
     def __enter__(self) -> ProgressDisplay:
         if self._live is not None:
             self._live.start()
+            self._drawing = threading.Thread(target=self._draw, daemon=True)
+            self._drawing.start()
         return self
 
     def __exit__(
@@ -146,6 +152,8 @@ class ProgressDisplay:
         trace: TracebackType | None,
     ) -> None:
         if self._live is not None:
+            self._ended.set()
+            self._drawing.join()
             if self._last is not None and self._is_met(self._last[1]):
                 # What was stopped is not done: the table that follows knows how far it came.
                 self._stay(*self._last)
@@ -164,7 +172,18 @@ class ProgressDisplay:
         """Show where the search for one of several sparsities stands."""
         self._update(f"sparsity {sparsity}  ", progress)
 
+    def _draw(self) -> None:
+        """Draw what moves, so often that the clock goes on where the search has no news."""
+        assert self._live is not None
+        while not self._ended.wait(1.0 / PER_SECOND):
+            with self._lock:
+                self._live.refresh()
+
     def _update(self, prefix: str, progress: Progress) -> None:
+        with self._lock:
+            self._take(prefix, progress)
+
+    def _take(self, prefix: str, progress: Progress) -> None:
         last, now = self._last, self._clock()
         if last is not None and (last[0], last[1].stage) != (prefix, progress.stage):
             if self._live is None:
@@ -217,7 +236,6 @@ class ProgressDisplay:
 
     def in_work(self) -> Group | Text:
         """What is shown, on a terminal, of the component in work."""
-        # Drawn several times a second, so that the clock goes on where the search has no news.
         now = self._clock()
         frames = "|/-\\" if self._console.options.ascii_only else FRAMES
         sign = frames[int(now * PER_SECOND) % len(frames)]

@@ -8,6 +8,7 @@ the program says what could not be shown.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -82,15 +83,12 @@ def lasting_streams() -> Iterator[Outlet]:
         Of standard output: its ``error`` says whether something could not be shown.
     """
     before = sys.stdout, sys.stderr
-    output, errors = Outlet(sys.stdout), Outlet(sys.stderr)
-    if sys.stdout is not None:
-        sys.stdout = cast(Any, output)
-    if sys.stderr is not None:
-        sys.stderr = cast(Any, errors)
+    # A stream that was closed when the program began is None, and everything may be said to it.
+    output, errors = (Outlet(io.StringIO() if stream is None else stream) for stream in before)
+    sys.stdout, sys.stderr = cast(Any, output), cast(Any, errors)
     try:
         yield output
     finally:
-        for outlet, stream in zip((output, errors), before, strict=True):
-            if stream is not None:
-                outlet.flush()
+        output.flush()
+        errors.flush()
         sys.stdout, sys.stderr = before
