@@ -391,7 +391,7 @@ class _State:
         width: int,
     ) -> None:
         self._kernel = kernel
-        order, width = len(matrix), max(width, 2 * kernel.FEW)
+        order, width = len(matrix), max(width, 8)
         self._level, self._sparsity = level, sparsity
         self._B = np.empty(max(3 * order * order, 64))
         self._B[: order * order] = matrix.ravel()

@@ -29,10 +29,9 @@ SLOT, STEPS, REMOVED, FORCED = range(4)
 #: is none), where that and the features begin, and how many features are inside.
 COUNT, ORDER, MATRIX, FEATURES, INSIDE = range(5)
 #: Arrays of numbers, of places and matrices to work with, as multiples of the features.
-NUMBERS, PLACES = 10, 3
-#: Numbers of a row that are put in order, once the others are known to be larger or smaller, and
-#: times that a row is split to get there.
-FEW, MOST_SPLITS = 16, 60
+NUMBERS, PLACES = 9, 3
+#: Times that a row is split at most.
+MOST_SPLITS = 64
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -42,69 +41,63 @@ def _rel(operations: int) -> float:
     return 2.0 * (operations + 4) * UNIT
 
 
-@compiled
-def _maximum(row: Any, n: int) -> float:
-    """The largest of n numbers, at least 0; several at a time."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for i in range(n // 4):
-        a, b = max(a, row[4 * i]), max(b, row[4 * i + 1])
-        c, d = max(c, row[4 * i + 2]), max(d, row[4 * i + 3])
-    for i in range(n // 4 * 4, n):
-        a = max(a, row[i])
-    return max(max(a, b), max(c, d))
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
+def _sum_above(row: Any, n: int, limit: float) -> float:
+    """The sum of what exceeds a limit, in any order: the one place where that is left open."""
+    total = 0.0
+    for i in range(n):
+        total += row[i] if row[i] > limit else 0.0
+    return total
 
 
 @compiled
-def _largest(row: Any, n: int, count: int, few: Any) -> tuple[float, float, float]:
-    """The sum of the ``count`` largest of n numbers ≥ 0, the smallest of them, and the next one.
+def _largest(row: Any, n: int, count: int, guess: float) -> tuple[float, float, float]:
+    """A bound on the sum of the ``count`` largest of n numbers ≥ 0, and where these end.
 
-    ``count`` is at least 1 and less than n.  The numbers are split at a value in between, and
-    again, until few are left in doubt: comparing and counting is what a processor does several at a
-    time.
+    The numbers are split at a value, and again, until ``count`` are above it: comparing and
+    counting is what a processor does several at a time.  ``count`` is at least 1 and less than n.
+
+    Returns
+    -------
+    total : float
+        Their sum; a bound on it where several are so much alike that no value is in between.
+    low, high : float
+        Equal if the value is in between; else those that are alike are between the two.
     """
-    high, low = _maximum(row, n), -1.0
-    above, not_below = 0, n
+    low, high, middle, above = -1.0, math.inf, guess, 0
     for _ in range(MOST_SPLITS):
-        if not_below - above <= FEW:
-            break
-        middle = 0.5 * (max(low, 0.0) + high)
         found = 0
         for i in range(n):
             found += row[i] > middle
+        if found == count:
+            return _sum_above(row, n, middle), middle, middle
         if found < count:
             high, above = middle, found
+            middle = 0.5 * middle if low < 0.0 else 0.5 * (low + high)
         else:
-            low, not_below = middle, found
-    doubtful = 0
+            low = middle
+            middle = 2.0 * middle if high == math.inf else 0.5 * (low + high)
+    if high == math.inf:
+        return math.inf, low, high
+    return _sum_above(row, n, high) + (count - above) * high, low, high
+
+
+@compiled
+def _edges(row: Any, n: int, low: float, high: float) -> tuple[float, float]:
+    """The smallest number of a sum of the largest and the next one, or bounds on them.
+
+    What is taken for the smallest is not larger, and what is taken for the next not smaller.
+    """
+    if low < high:
+        return max(low, 0.0), high
+    last, following = math.inf, 0.0
     for i in range(n):
-        few[doubtful] = row[i]
-        doubtful += (row[i] > low) & (row[i] <= high)
-    # In falling order; where many are nearly alike this takes long, and is right all the same.
-    for i in range(1, doubtful):
-        value, j = few[i], i
-        while j > 0 and few[j - 1] < value:
-            few[j] = few[j - 1]
-            j -= 1
-        few[j] = value
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for i in range(n // 4):
-        v, w, x, y = row[4 * i], row[4 * i + 1], row[4 * i + 2], row[4 * i + 3]
-        a, b = a + (v if v > high else 0.0), b + (w if w > high else 0.0)
-        c, d = c + (x if x > high else 0.0), d + (y if y > high else 0.0)
-    for i in range(n // 4 * 4, n):
-        a += row[i] if row[i] > high else 0.0
-    total = (a + b) + (c + d)
-    wanted = count - above
-    for i in range(wanted):
-        total += few[i]
-    if doubtful > wanted:
-        return total, few[wanted - 1], few[wanted]
-    # All in doubt are in the sum: the next one is the largest of those that were not.
-    following = 0.0
-    for i in range(n):
-        if row[i] <= low:
-            following = max(following, row[i])
-    return total, few[wanted - 1], following
+        value = row[i]
+        if value > low:
+            last = min(last, value)
+        else:
+            following = max(following, value)
+    return last, following
 
 
 @compiled
@@ -230,26 +223,31 @@ def _eliminate(
     m = len(numbers) // NUMBERS
     costs, weights, sums = numbers[:m], numbers[m : 2 * m], numbers[2 * m : 3 * m]
     lasts, nexts = numbers[3 * m : 4 * m], numbers[4 * m : 5 * m]
-    row, scratch = numbers[5 * m : 6 * m], numbers[6 * m : 7 * m]
-    rest = numbers[7 * m : 8 * m]
+    row, rest = numbers[5 * m : 6 * m], numbers[6 * m : 7 * m]
     weight_rounds, largest_weighted = tuning[2], tuning[3]
     threshold = room / max(room - 1, 1) * (1.0 - _rel(4 * room * room + 60))
     limit = 1.0 - _rel(8 * room + 60)
     k, width = n, n
+    # Where the largest of a row end is much the same from row to row.
+    guess, guess_of_costs = 1.0 / room, 1.0
     while k > 1 and room > 1:
         count = min(room - 1, k - 1)
         for i in range(k):
             of_W = mags[i * width : i * width + k]
             for j in range(k):
                 row[j] = of_W[j] * of_W[j]
-            costs[i] = _largest(row, k, count, scratch)[0]
+            costs[i], _, high = _largest(row, k, count, guess * guess)
+            guess = math.sqrt(high) if 0.0 < high < math.inf else guess
+        base = 0.0
         if room < k:
-            total, last, _ = _largest(costs, k, room, scratch)
+            total, low, high = _largest(costs, k, room, guess_of_costs)
+            guess_of_costs = high if 0.0 < high < math.inf else guess_of_costs
+            base = total - _edges(costs, k, low, high)[0]
         else:
             total, last = 0.0, costs[0]
             for i in range(k):
                 total, last = total + costs[i], min(last, costs[i])
-        base = total - last if room <= k else total
+            base = total - last if room == k else total
         before, kept = k, 0
         for i in range(k):
             if min(total, base + costs[i]) >= threshold:
@@ -281,7 +279,8 @@ def _eliminate(
                     of_W = mags[i * width : i * width + k]
                     for j in range(k):
                         row[j] = of_W[j] * weights[j]
-                    sums[i], lasts[i], nexts[i] = _largest(row, k, count, scratch)
+                    sums[i], lasts[i], nexts[i] = _largest(row, k, count, guess)
+                    guess = nexts[i] if 0.0 < nexts[i] < math.inf else guess
                     if not sums[i] < limit * weights[i]:
                         closed = False
                 if closed:
@@ -290,6 +289,10 @@ def _eliminate(
                 return 0, 0, -1
             error = _rel(count + 4)
             for i in range(k):
+                of_W = mags[i * width : i * width + k]
+                for j in range(k):
+                    row[j] = of_W[j] * weights[j]
+                lasts[i], nexts[i] = _edges(row, k, lasts[i], nexts[i])
                 rest[i] = max(sums[i] - lasts[i], 0.0) + error * sums[i]
             kept = 0
             for j in range(k):
@@ -384,7 +387,7 @@ def walk(
     m = len(places) // PLACES
     act, sel, out = places[:m], places[m : 2 * m], places[2 * m :]
     # The room that is left is needed before what a feature adds is.
-    roots, h = numbers[8 * m : 9 * m], numbers[9 * m :]
+    roots, h = numbers[7 * m : 8 * m], numbers[8 * m :]
     d = h
     taken = 0
     while state[SLOT] >= 0:
