@@ -80,7 +80,7 @@ class WalkTuning:
     full_share: int = 4
     largest_weighted: int = 2000
     weight_rounds: int = 3
-    compiled_after: float = 300.0
+    compiled_after: float = 800.0
     compiled_speed: float = 16.0
     split_after: float = 1000.0
     parts: int = 48
