@@ -5,8 +5,8 @@ the included features add to the form is kept, and added to when another one is 
 that are ruled out leave the matrices; nothing is allocated on the way.  All state is in arrays that
 the caller owns, so that the loop can stop between any two steps and go on later.
 
-``docs/theory/conditioning.md`` has the error analysis.  It allows sums in any order, and nothing else
-that is not IEEE arithmetic: ``fastmath`` stays off but for the order of one sum.
+``docs/theory/conditioning.md`` has the error analysis.  It allows sums in any order, and nothing
+else that is not IEEE arithmetic: ``fastmath`` stays off but for the order of one sum.
 """
 
 from __future__ import annotations
