@@ -38,13 +38,15 @@ from helpers.cases import (
     run,
     strong_bound,
 )
+from helpers.critical import Critical, first_level
 from helpers.exact import exceeds
 from orthospca.bounds import screening
 from orthospca.bounds.classical import ClassicalBound
+from orthospca.bounds.conditioning import compiled, walk
 from orthospca.bounds.conditioning import step as steps
-from orthospca.bounds.conditioning import walk
 from orthospca.bounds.conditioning.step import Frame
-from orthospca.bounds.conditioning.walk import Conditioning, Dive, Step
+from orthospca.bounds.conditioning.steps import Step, Tree
+from orthospca.bounds.conditioning.walk import Conditioning, Dive
 from orthospca.bounds.relaxation.node import StrongBound
 from orthospca.bounds.screening import Screening
 from orthospca.model.limits import Watch
@@ -54,7 +56,6 @@ from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import DescentTuning, TreeTuning, Tuning, WalkTuning
-from orthospca.numerics.rounding import UNIT
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.search import descent, knowledge, methods, tree
 from orthospca.search.descent import descend
@@ -79,8 +80,22 @@ TUNINGS = (
     ),
     WalkTuning(enumerate_below=3, tile=20, first_rows=1, weight_rounds=1, penalties=(1e3,)),
 )
+#: The walk in NumPy, in the compiled loop, and in the compiled loop in many parts.
+WAYS = {
+    "numpy": {"compiled_after": math.inf},
+    "compiled": {"compiled_after": 0.0},
+    "in parts": {"compiled_after": 0.0, "split_after": -1.0, "parts": 5},
+}
 #: The κ of the tuning as it is.
 PENALTIES = WalkTuning().penalties
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """How a walk is done; the compiled loop needs its compiler."""
+    if request.param != "numpy" and not compiled.is_installed():
+        pytest.skip("there is no numba to compile with")
+    return WAYS[request.param]
 
 
 @pytest.fixture(autouse=True)
@@ -234,16 +249,16 @@ def check_dives(seeds: range, tuning: WalkTuning) -> None:
 
 
 @pytest.mark.parametrize("tuning", TUNINGS)
-def test_search_of_a_node(tuning: WalkTuning) -> None:
+def test_search_of_a_node(tuning: WalkTuning, way: dict[str, Any]) -> None:
     """Tests complete searches, ones that run out of budget, and ones that are stopped."""
-    check_dives(range(3000, 3070), tuning)
+    check_dives(range(3000, 3070), replace(tuning, **way))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tuning", TUNINGS)
-def test_search_of_a_node_at_length(tuning: WalkTuning) -> None:
+def test_search_of_a_node_at_length(tuning: WalkTuning, way: dict[str, Any]) -> None:
     """Tests many more of them."""
-    check_dives(range(3120, 4500), tuning)
+    check_dives(range(3120, 4500), replace(tuning, **way))
 
 
 def check_restarts(seeds: range, tuning: WalkTuning) -> None:
@@ -273,9 +288,9 @@ def check_restarts(seeds: range, tuning: WalkTuning) -> None:
 
 
 @pytest.mark.parametrize("tuning", TUNINGS)
-def test_search_goes_on_with_what_it_finds(tuning: WalkTuning) -> None:
+def test_search_goes_on_with_what_it_finds(tuning: WalkTuning, way: dict[str, Any]) -> None:
     """Tests that a better component found on the way is polished, and used from then on."""
-    check_restarts(range(3500, 3560), tuning)
+    check_restarts(range(3500, 3560), replace(tuning, **way))
 
 
 def test_tiles_do_not_change_what_is_dropped() -> None:
@@ -529,21 +544,25 @@ def check_trees(seeds: range, tuning: WalkTuning) -> None:
 
 @pytest.mark.parametrize("full_share", [0, 4])
 @pytest.mark.parametrize("enumerate_below", [1, 6])
-def test_the_tree_is_a_certificate(enumerate_below: int, full_share: int) -> None:
+def test_the_tree_is_a_certificate(
+    enumerate_below: int, full_share: int, way: dict[str, Any]
+) -> None:
     """Tests the recorded trees: the costs are derived anew, and every support is accounted for.
 
     The reader of a tree knows the matrix, the components before it and the level, nothing else.
     """
-    tuning = WalkTuning(enumerate_below=enumerate_below, full_share=full_share)
+    tuning = WalkTuning(enumerate_below=enumerate_below, full_share=full_share, **way)
     check_trees(range(5000, 5030), tuning)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("full_share", [0, 4])
 @pytest.mark.parametrize("enumerate_below", [1, 6])
-def test_the_tree_is_a_certificate_at_length(enumerate_below: int, full_share: int) -> None:
+def test_the_tree_is_a_certificate_at_length(
+    enumerate_below: int, full_share: int, way: dict[str, Any]
+) -> None:
     """Tests many more trees."""
-    tuning = WalkTuning(enumerate_below=enumerate_below, full_share=full_share)
+    tuning = WalkTuning(enumerate_below=enumerate_below, full_share=full_share, **way)
     check_trees(range(5030, 5300), tuning)
 
 
@@ -564,109 +583,6 @@ def test_the_factor_of_the_trace_free_norm() -> None:
 
 
 # Rounding
-
-
-def is_definite(left: np.ndarray, right: np.ndarray) -> bool:
-    """Whether ``left - right`` is positive definite, exactly: all leading minors, in integers."""
-    # The numbers are multiples of this power of two.
-    smallest = min(np.frexp(np.concatenate([left, right])[np.nonzero([*left, *right])])[1]) - 53
-    a = [
-        [
-            int(Fraction(float(x)) * Fraction(2) ** -int(smallest))
-            - int(Fraction(float(y)) * Fraction(2) ** -int(smallest))
-            for x, y in zip(*rows, strict=True)
-        ]
-        for rows in zip(left, right, strict=True)
-    ]
-    previous = 1
-    for k in range(len(a)):
-        if a[k][k] <= 0:
-            return False
-        for i in range(k + 1, len(a)):
-            for j in range(k + 1, len(a)):
-                a[i][j] = (a[i][j] * a[k][k] - a[i][k] * a[k][j]) // previous
-        previous = a[k][k]
-    return True
-
-
-class Critical:
-    """A support whose largest eigenvalue is a chosen level up to rounding, and every bound sharp.
-
-    The matrix is built backwards, from the factors of ``L·I - Q_F``, from ``C⁻¹Q_F`` and from a
-    scaled complement for which the Frobenius bound is an equality.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self.rng = rng = np.random.default_rng(seed)
-        f, r, extra = (int(rng.integers(low, high)) for low, high in ((0, 4), (1, 5), (0, 3)))
-        self.p = p = f + r
-        n = p + extra
-        L = float(rng.choice([0.0, 1.0, -1.0])) * 10.0 ** float(rng.uniform(-2, 3))
-        C = np.tril(rng.standard_normal((f, f)))
-        C[np.diag_indices(f)] = 10.0 ** -rng.uniform(0, rng.choice([0.5, 4, 9]), f)
-        half = rng.standard_normal((f, r)) * 10.0 ** rng.uniform(-3, 1)
-        diagonal = 10.0 ** rng.uniform(-rng.choice([0.5, 8]), 1, r)
-        signs = rng.choice([-1.0, 1.0], r)
-        W = (np.outer(signs, signs) - np.eye(r)) / (r - 1) if r > 1 else np.ones((1, 1))
-        self.included_is_critical = bool(rng.random() < 0.2 and f > 0)
-        if self.included_is_critical:
-            C[f - 1, f - 1] = 0.0
-            W = 0.5 * W
-        M = np.zeros((n, n))
-        M[:f, :f] = L * np.eye(f) - C @ C.T
-        M[:f, f:p] = C @ half
-        M[f:p, :f] = M[:f, f:p].T
-        scaled = np.sqrt(np.outer(diagonal, diagonal)) * (np.eye(r) - W)
-        M[f:p, f:p] = L * np.eye(r) - half.T @ half - scaled
-        M[:, p:] = rng.standard_normal((n, extra)) * 10.0 ** rng.uniform(-4, 1) * (seed % 2)
-        M[p:, :] = M[:, p:].T
-        M[p:, p:] = np.diag(L - 10.0 ** rng.uniform(-3, 3, extra))
-        scale = 10.0 ** float(rng.choice([0, 0, 0, -60, 60, -95, 95]))
-        order = rng.permutation(n)
-        places = np.argsort(order)
-        self.matrix = scale * (0.5 * (M + M.T))[np.ix_(order, order)]
-        self.included, self.rest = np.sort(places[:f]), places[f:p]
-        self.support = np.sort(places[:p])
-        self.level = scale * L
-        self.unit = UNIT * (abs(self.level) + float(np.abs(self.matrix).max()))
-        self.previous = np.empty((0, n))
-
-    def constrain(self) -> None:
-        """Add a component orthogonal, up to rounding, to the leading vector of the support."""
-        T = self.support
-        leading = np.zeros(len(self.matrix))
-        leading[T] = np.linalg.eigh(self.matrix[np.ix_(T, T)])[1][:, -1]
-        vector = self.rng.standard_normal(len(self.matrix))
-        vector *= self.rng.random(len(vector)) < 0.8
-        vector -= leading * (leading @ vector)
-        if np.linalg.norm(vector) > 1e-3:
-            self.previous = (vector / np.linalg.norm(vector))[None, :]
-
-    @property
-    def problem(self) -> Subproblem:
-        return Subproblem(self.matrix, self.p, np.ascontiguousarray(self.previous.T))
-
-    def exceeds(self, support: np.ndarray | tuple[int, ...], level: float) -> bool:
-        """Whether a feasible vector on the support has more than the level, exactly."""
-        T = np.asarray(support, dtype=int)
-        sub, X = self.matrix[np.ix_(T, T)], self.previous[:, T]
-        if len(X) == 0 and is_definite(level * np.eye(len(T)), sub):
-            return False
-        return exceeds(sub, X, level)
-
-
-def first_level(low: float, high: float, ruled_out: Callable[[float], bool]) -> float | None:
-    """A level at which something is ruled out while just below it is not; None if it never is."""
-    if ruled_out(low):
-        return low
-    if not ruled_out(high):
-        return None
-    for _ in range(45):
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
-        low, high = (low, middle) if ruled_out(middle) else (middle, high)
-    return high
 
 
 def false_proofs(
@@ -771,21 +687,21 @@ def search_critical(seeds: range, tuning: WalkTuning) -> int:
 
 
 @pytest.mark.parametrize("enumerate_below", [1, 64])
-def test_rounding_in_a_whole_search(enumerate_below: int) -> None:
+def test_rounding_in_a_whole_search(enumerate_below: int, way: dict[str, Any]) -> None:
     """Tests that the bound of a search holds exactly where the level is critical."""
-    assert search_critical(range(250), WalkTuning(enumerate_below=enumerate_below)) > 30
+    assert search_critical(range(250), WalkTuning(enumerate_below=enumerate_below, **way)) > 30
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("enumerate_below", [1, 64])
-def test_rounding_in_a_whole_search_at_length(enumerate_below: int) -> None:
+def test_rounding_in_a_whole_search_at_length(enumerate_below: int, way: dict[str, Any]) -> None:
     """Tests many more of them."""
-    search_critical(range(400, 8000), WalkTuning(enumerate_below=enumerate_below))
+    search_critical(range(400, 8000), WalkTuning(enumerate_below=enumerate_below, **way))
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("p", [1, 2, 5, 6])
-def test_extreme_numbers(scale: float, p: int) -> None:
+def test_extreme_numbers(scale: float, p: int, way: dict[str, Any]) -> None:
     """Tests tiny and huge matrices, hugely negative variances, zero and negative levels.
 
     1e-290 is a block of a larger matrix: only the whole of it is kept above 1e-100.
@@ -807,7 +723,7 @@ def test_extreme_numbers(scale: float, p: int) -> None:
             found = candidates(scaled, previous.T, p)
             best = max((b for b, _ in found), key=lambda b: b.value)
             incumbent = Candidate(best.value, best.vector)
-            work = Conditioning(problem, WalkTuning(enumerate_below=1))
+            work = Conditioning(problem, WalkTuning(enumerate_below=1, **way))
             for above in (0.0, 1e-13, 1e-3, 1.0):
                 cutoff = best.value + above * (float(np.abs(scaled).max()) or 1.0)
                 node = Node(np.arange(0), np.arange(6))
@@ -1143,7 +1059,7 @@ def test_search_with_dives_that_do_not_finish(make: Callable) -> None:
             tuning=TreeTuning(node_budget=0),
         )
         check_closed(case, outcome, complete=True)
-        removed += sum(isinstance(c.proof, tuple) and c.kept is not None for c in outcome.closed)
+        removed += sum(isinstance(c.proof, Tree) and c.kept is not None for c in outcome.closed)
     assert removed >= 10
 
 
@@ -1183,9 +1099,9 @@ def test_a_component_found_by_a_dive_is_not_lost() -> None:
 
 def test_trees_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that the memory for trees is bounded: a search may record millions of steps."""
-    monkeypatch.setattr(knowledge, "LARGEST_RECORD", 10_000)
     record = Record()
-    steps = tuple(Step(np.arange(10), 3) for _ in range(9))
+    steps = Tree.of([Step(np.arange(10), 3) for _ in range(9)])
+    monkeypatch.setattr(knowledge, "LARGEST_RECORD", int(2.5 * steps.nbytes))
     for _ in range(5):
         record.enter(Closed(np.arange(0), np.arange(9), 1.0, Reason.CONDITIONED, steps))
     assert [closed.proof is None for closed in record.closed] == [False, False, True, True, True]

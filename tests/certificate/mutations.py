@@ -803,7 +803,7 @@ def _exhausted_by_hand() -> Iterator[tuple[str, Draft]]:
 # What a checker says
 
 
-class _Endless(Exception):
+class _Endless(BaseException):
     """A check that does not end."""
 
 
@@ -823,7 +823,7 @@ def accepts(module: Any, made: Any) -> tuple[bool, int, str]:
         return verdict.verified, len(verdict.upper_bounds), ""
     except module.Unreadable:
         return False, 0, ""
-    except Exception as error:
+    except (Exception, _Endless) as error:
         return False, 0, type(error).__name__
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

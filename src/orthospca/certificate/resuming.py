@@ -10,7 +10,7 @@ import numpy as np
 
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
-from orthospca.bounds.conditioning.walk import Step
+from orthospca.bounds.conditioning.steps import Tree
 from orthospca.certificate.files import Certificate
 from orthospca.model.result import Component, Status
 from orthospca.model.tolerance import Tolerance
@@ -101,14 +101,14 @@ class _Ladder:
         arrays = self.arrays
         if "kinds" not in arrays:
             return ()
-        kept, removed, forced = (self._lists(name) for name in ("kept", "removed", "forced"))
-        branches = arrays["steps"].tolist()
-        steps = [Step(r, b, f) for r, b, f in zip(removed, branches, forced, strict=True)]
+        kept = self._lists("kept")
+        names = ("steps", "removed", "removed_ends", "forced", "forced_ends")
+        steps = Tree(*(arrays[name].astype(np.intp) for name in names))
         ends = [0, *arrays["steps_ends"].tolist()]
         rungs = []
         for i, (kind, best) in enumerate(zip(arrays["kinds"].tolist(), self._best(), strict=True)):
             level, upper = float(arrays["levels"][i]), float(arrays["bounds"][i])
-            argument = Argument(Ground(kind), level, kept[i], tuple(steps[ends[i] : ends[i + 1]]))
+            argument = Argument(Ground(kind), level, kept[i], Tree.of(steps[ends[i] : ends[i + 1]]))
             rungs.append(Rung(i + 1, best, upper, argument=argument))
         return tuple(rungs)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from orthospca._typing import Array, IntArray
+from orthospca.bounds.conditioning.steps import Tree
 from orthospca.certificate.files import Certificate
 from orthospca.model.result import Component
 from orthospca.search.outcome import Rung
@@ -95,20 +96,19 @@ def _with_arguments(ladder: Sequence[Rung]) -> list[Rung]:
 
 def _rungs(rungs: Sequence[Rung]) -> dict[str, Array]:
     arguments = [rung.argument for rung in rungs if rung.argument is not None]
-    steps = [step for argument in arguments for step in argument.steps]
+    steps = Tree.joined(argument.steps for argument in arguments)
     arrays: dict[str, Array] = {
         "kinds.npy": np.array([argument.ground for argument in arguments], dtype=np.int32),
         "bounds.npy": np.array([rung.upper for rung in rungs], dtype=float),
         "levels.npy": np.array([argument.level for argument in arguments], dtype=float),
-        "steps.npy": np.array([step.branch for step in steps], dtype=np.int32),
+        "steps.npy": steps.branches.astype(np.int32),
         "steps_ends.npy": np.cumsum([len(a.steps) for a in arguments]).astype(np.int64),
     }
-    for name, parts in (
-        ("kept", [argument.kept for argument in arguments]),
-        ("removed", [step.removed for step in steps]),
-        ("forced", [step.forced for step in steps]),
-    ):
-        arrays[f"{name}.npy"], arrays[f"{name}_ends.npy"] = _end_to_end(parts)
+    arrays["kept.npy"], arrays["kept_ends.npy"] = _end_to_end([a.kept for a in arguments])
+    for name in ("removed", "forced"):
+        values, ends = getattr(steps, name), getattr(steps, f"{name}_ends")
+        arrays[f"{name}.npy"] = _ascending(values, ends)
+        arrays[f"{name}_ends.npy"] = ends.astype(np.int64)
     # What was found for each sparsity: nothing is proved by it, and a resumed run has it back.
     vectors = [np.zeros(0) if rung.best is None else rung.best.vector for rung in rungs]
     supports = [np.flatnonzero(vector) for vector in vectors]
@@ -117,6 +117,12 @@ def _rungs(rungs: Sequence[Rung]) -> dict[str, Array]:
     arrays["loadings.npy"] = np.concatenate([np.zeros(0), *loadings])
     arrays["values.npy"] = np.array([0.0 if r.best is None else r.best.value for r in rungs])
     return arrays
+
+
+def _ascending(values: IntArray, ends: IntArray) -> Any:
+    """Lists of features that are end to end already, each in ascending order."""
+    owners = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    return values[np.lexsort((values, owners))].astype(np.int32)
 
 
 def _end_to_end(parts: Sequence[IntArray]) -> tuple[Any, Any]:

@@ -59,6 +59,15 @@ class WalkTuning:
         Free indices up to which weighted row sums are tried where norms rule out little.
     weight_rounds : int
         Power iterations that the weights are given.
+    compiled_after : float
+        Work of a stage's walks, in steps on ``smallest_step`` indices, after which the compiled
+        loop takes over; infinity to do without.
+    compiled_speed : float
+        How much faster its steps are.
+    split_after : float
+        Work of the compiled loop after which a walk is cut into parts.
+    parts : int
+        How many parts.
     """
 
     enumerate_below: int = 64
@@ -71,6 +80,10 @@ class WalkTuning:
     full_share: int = 4
     largest_weighted: int = 2000
     weight_rounds: int = 3
+    compiled_after: float = 800.0
+    compiled_speed: float = 16.0
+    split_after: float = 1000.0
+    parts: int = 48
 
 
 @dataclass(frozen=True)

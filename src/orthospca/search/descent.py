@@ -89,6 +89,7 @@ class _Descent:
         assert known.best is not None
         stop = known.watch.out_of_time
         dive = self.conditioning.dive(node, known.best, known.tolerance, budget, stop, level)
+        known.tally.work += dive.work
         known.improve(dive.best)
         return dive
 

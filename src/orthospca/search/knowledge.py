@@ -11,7 +11,8 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from orthospca.bounds.conditioning.walk import Step
+from orthospca.bounds.conditioning.steps import Tree
+from orthospca.bounds.conditioning.walk import Tally
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Closed, Node, Reason
 from orthospca.model.result import Status
@@ -21,8 +22,6 @@ from orthospca.supports.best import Candidate
 
 #: Multipliers and trees of closed nodes are kept up to this many bytes; the reasons always are.
 LARGEST_RECORD = 2**29
-#: What a step of a tree takes, besides the indices it removed.
-STEP_BYTES = 400
 
 
 class Record:
@@ -118,8 +117,10 @@ class Knowledge(Generic[P]):
         Until a search begins, everything.
     argument : Argument or None
         Why the bound known of the whole stage holds.
-    tree : tuple of float and steps, or None
+    tree : tuple of float and Tree, or None
         The lowest level at which one tree has closed everything, and that tree.
+    tally : Tally
+        What conditioned searches have cost.
     """
 
     def __init__(
@@ -138,7 +139,8 @@ class Knowledge(Generic[P]):
         self.record = Record()
         self.open = OpenNodes([Node(np.arange(0), np.arange(problem.n_features))])
         self.argument: Argument | None = None
-        self.tree: tuple[float, tuple[Step, ...]] | None = None
+        self.tree: tuple[float, Tree] | None = None
+        self.tally = Tally()
         self._known_upper = upper
 
     @property
@@ -197,7 +199,7 @@ class Knowledge(Generic[P]):
 
 def _bytes_of(proof: object) -> int:
     """Memory taken by multipliers or by a tree; the rest is small."""
-    if isinstance(proof, tuple):
-        return sum(STEP_BYTES + step.removed.nbytes for step in proof)
+    if isinstance(proof, Tree):
+        return proof.nbytes
     matrix = getattr(proof, "matrix", None)
     return 0 if matrix is None else int(matrix.nbytes)

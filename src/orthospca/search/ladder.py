@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from orthospca._typing import IntArray
+from orthospca.bounds.conditioning.walk import Tally
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
@@ -23,7 +24,7 @@ from orthospca.model.tolerance import AIM, Tolerance
 from orthospca.numerics.rounding import add_up
 from orthospca.search.forms import Form, value_of, with_rounding
 from orthospca.search.knowledge import Knowledge
-from orthospca.search.outcome import NOTHING_BEGUN, Argument, Begun, Ground, Rung, embedded_steps
+from orthospca.search.outcome import NOTHING_BEGUN, Argument, Begun, Ground, Rung
 from orthospca.supports.best import Candidate
 
 #: Of the gain that the next rung promises, a rung may leave this share open …
@@ -59,7 +60,7 @@ def searched(
     level, steps = known.tree
     # Of a checker the bound is that of a level, even where all supports turned out to be below it.
     level = max(with_rounding(level, form), sieved_at)
-    argument = Argument(Ground.SIEVE, level, kept, embedded_steps(steps, kept))
+    argument = Argument(Ground.SIEVE, level, kept, steps.embedded(kept))
     if not proof:
         return upper, argument
     if known.upper > known.tree[0]:
@@ -109,6 +110,7 @@ class Ladder:
         self._close = close
         self._caps = [*caps, *[math.inf] * (size - len(caps))]
         self._begun = begun
+        self.tally = Tally()
 
     def find(self) -> None:
         """Look for good vectors of every sparsity."""
@@ -289,4 +291,6 @@ class Ladder:
         """What is known of a rung on the features that are left."""
         tolerance = tolerance.at_resolution(problem.resolution)
         local = Candidate(best.value, best.vector[kept])
-        return Knowledge(problem, tolerance, self.watch, local, cap)
+        known = Knowledge(problem, tolerance, self.watch, local, cap)
+        known.tally = self.tally
+        return known

@@ -106,7 +106,7 @@ def bound_by_conditioning(
     screening = screen(problem, max(cutoff, best.value), tuning.tree.many_candidates)
     known = Knowledge(problem, tolerance, watch, best, min(upper, screening.upper))
     _record(known, screening)
-    conditioning = Conditioning(problem, tuning.walk)
+    conditioning = _conditioning(known, settings)
     parts, outside = _neighbourhoods(screening), screening.removed_upper
     descend(known, conditioning, _whole(screening), parts, outside, tuning.descent)
     return known.upper
@@ -262,7 +262,7 @@ def _bound_coarsely(
         known.tighten(with_rounding(outside, form), Argument(Ground.SIEVE, level, kept))
         return
     local = ladder.knowledge(problem, kept, best, tolerance, known.upper)
-    conditioning, everything = Conditioning(problem, settings.tuning.walk), _everything(problem)
+    conditioning, everything = _conditioning(local, settings), _everything(problem)
     budgets = replace(settings.tuning.descent, last_budget=0)
     descend(local, conditioning, everything, [everything], -math.inf, budgets)
     if local.best is not None and local.lower > best.value:
@@ -324,9 +324,20 @@ def _last_rung(
     return verdict
 
 
+def _conditioning(known: Knowledge[Subproblem], settings: Settings) -> Conditioning:
+    watch = known.watch
+    return Conditioning(
+        known.problem,
+        settings.tuning.walk,
+        known.tally,
+        lambda: watch.seconds_left,
+        settings.n_jobs,
+    )
+
+
 def close_quickly(known: Knowledge[Subproblem], settings: Settings) -> None:
     """Close a rung by conditioning, or bound it by coarser levels, within a small budget."""
-    conditioning = Conditioning(known.problem, settings.tuning.walk)
+    conditioning = _conditioning(known, settings)
     everything = _everything(known.problem)
     descend(known, conditioning, everything, [everything], -math.inf, settings.tuning.rung)
 
@@ -340,7 +351,7 @@ def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status
         What stopped it; None if nothing is open any more.
     """
     problem, tuning = known.problem, settings.tuning
-    conditioning = Conditioning(problem, tuning.walk)
+    conditioning = _conditioning(known, settings)
     everything = _everything(problem)
     descent = tuning.descent
     if settings.proof:

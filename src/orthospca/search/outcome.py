@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.bounds.conditioning.walk import Step
+from orthospca.bounds.conditioning.steps import NO_STEPS, Tree
 from orthospca.model.nodes import Closed
 from orthospca.model.result import Status
 from orthospca.supports.best import Candidate
@@ -68,36 +68,24 @@ class Argument:
         At which the border rule was used and the tree was searched.
     kept : integer array
         The features that the border rule left.
-    steps : tuple of Step
-        The tree on them; empty if there is none.
+    steps : Tree
+        On them; empty if there is none.
     """
 
     ground: Ground
     level: float = 0.0
     kept: IntArray = field(default_factory=lambda: np.arange(0))
-    steps: tuple[Step, ...] = ()
+    steps: Tree = NO_STEPS
 
     def embedded(self, places: IntArray) -> Argument:
         """Return the argument in terms of the features of which these were a part."""
-        return replace(self, kept=places[self.kept], steps=embedded_steps(self.steps, places))
+        return replace(self, kept=places[self.kept], steps=self.steps.embedded(places))
 
     def within(self, places: IntArray) -> Argument:
         """Return the argument in terms of some features, which are all that it speaks of."""
         numbers = np.zeros(int(places.max(initial=-1)) + 1, dtype=np.intp)
         numbers[places] = np.arange(len(places))
         return self.embedded(numbers)
-
-
-def embedded_steps(steps: tuple[Step, ...], places: IntArray) -> tuple[Step, ...]:
-    """Return a tree in terms of the features of which these were a part."""
-    return tuple(
-        Step(
-            places[step.removed],
-            int(places[step.branch]) if step.branch >= 0 else -1,
-            places[step.forced],
-        )
-        for step in steps
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,12 +26,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from orthospca._typing import Array, IntArray
+from orthospca.bounds.conditioning import compiled
 from orthospca.bounds.conditioning.step import Frame
+from orthospca.bounds.conditioning.steps import NO_STEPS, Record, Step, Tree
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
@@ -40,27 +42,6 @@ from orthospca.numerics.rounding import TINY, UNIT, dot_radius
 from orthospca.supports.best import Candidate, best_on_support
 from orthospca.supports.enumeration import count_supports, enumerate_supports
 from orthospca.supports.heuristics import polish
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """One node of the tree, in the order of a depth-first walk, the branch with the index first.
-
-    Attributes
-    ----------
-    removed : integer array
-        Indices ruled out at the level.
-    branch : int
-        The index branched on, or -1 if the node was closed: by conditioning, or by testing its
-        supports one by one.
-    forced : integer array
-        Indices without which nothing reaches the level.  If there are any, the node has one child,
-        in which they are included; none, if there are more of them than places.
-    """
-
-    removed: IntArray
-    branch: int = -1
-    forced: IntArray = field(default_factory=lambda: np.arange(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,18 +59,32 @@ class Dive:
         The incumbent given, or something better.
     allowed : integer array
         What the first step left of the node's indices; supports with others are at most ``upper``.
-    steps : tuple of Step
+    steps : Tree
         The tree, from which the bound can be checked again; if not complete, its first node.
     level : float
         At which it was searched.
+    work : float
+        What it has cost, in the unit of budgets.
     """
 
     complete: bool
     upper: float
     best: Candidate
     allowed: IntArray
-    steps: tuple[Step, ...] = ()
+    steps: Tree = NO_STEPS
     level: float = math.inf
+    work: float = 0.0
+
+
+@dataclass
+class Tally:
+    """What conditioned searches of one stage have cost: long ones are worth other means."""
+
+    work: float = 0.0
+
+
+def _forever() -> float:
+    return math.inf
 
 
 class Conditioning:
@@ -99,11 +94,27 @@ class Conditioning:
     ----------
     problem : Subproblem
     tuning : WalkTuning
+    tally : Tally, optional
+        What searches of the same stage have cost so far.
+    seconds_left : callable, optional
+        Seconds until the stage must end.
+    n_jobs : int, optional
+        Jobs for a long walk.
     """
 
-    def __init__(self, problem: Subproblem, tuning: WalkTuning | None = None) -> None:
+    def __init__(
+        self,
+        problem: Subproblem,
+        tuning: WalkTuning | None = None,
+        tally: Tally | None = None,
+        seconds_left: Callable[[], float] = _forever,
+        n_jobs: int | None = 1,
+    ) -> None:
         self.problem = problem
         self.tuning = tuning or WalkTuning()
+        self.tally = tally or Tally()
+        self.seconds_left = seconds_left
+        self.n_jobs = n_jobs
         self._scale = problem.scale
         # Largest squared norm of a row of X: what κXXᵀ adds to an entry is at most κ times it.
         self._heaviest = float(np.square(problem.previous).sum(axis=1).max(initial=0.0))
@@ -152,14 +163,30 @@ class Conditioning:
         lost = self.problem.sparsity * self._radius(0.0) + self._margin(0.0, incumbent.value)
         # Nothing closer to the incumbent than this can be closed; the bound says so.
         level = max(cutoff, incumbent.value + 4 * lost)
-        walk = _Walk(self, node, incumbent, level, cutoff)
+        walk = Walk(self, node, incumbent, level, cutoff)
+        stop = stop or _never
         while walk.pending:
-            if walk.hopeless(budget) or (stop is not None and stop()):
+            if walk.hopeless(budget) or stop():
                 return _unfinished(node, walk)
-            walk.step()
+            if self._is_for_the_kernel(walk):
+                complete = compiled.finish(walk, budget, stop, self.n_jobs)
+                if not complete and walk.best is incumbent:
+                    return _unfinished(node, walk)
+            else:
+                walk.step()
             if walk.best is not incumbent:
-                return Dive(False, math.inf, walk.best, node.allowed)
-        return Dive(True, walk.upper, walk.best, node.allowed, tuple(walk.steps), walk.level)
+                return Dive(False, math.inf, walk.best, node.allowed, work=walk.work)
+        steps = walk.steps.tree()
+        return Dive(True, walk.upper, walk.best, node.allowed, steps, walk.level, walk.work)
+
+    def _is_for_the_kernel(self, walk: Walk) -> bool:
+        """Whether a walk has become so long that the compiled loop is worth its set-up."""
+        work = self.tally.work + walk.work
+        return work >= self.tuning.compiled_after and compiled.is_ready(self.seconds_left())
+
+    def alone(self) -> Conditioning:
+        """Return one that can be sent elsewhere."""
+        return Conditioning(self.problem, self.tuning)
 
     def frame(self, indices: IntArray, level: float, penalty: float) -> Frame:
         """Gather the form on some indices, and lower the level by all that rounding may add."""
@@ -193,17 +220,21 @@ class Conditioning:
         return 16 * p * (p + 8) * UNIT * size + TINY
 
 
-def _unfinished(node: Node, walk: _Walk) -> Dive:
+def _never() -> bool:
+    return False
+
+
+def _unfinished(node: Node, walk: Walk) -> Dive:
     """What the first step has ruled out is not lost."""
-    if not walk.steps:
-        return Dive(False, -math.inf, walk.best, node.allowed)
-    first = walk.steps[0]
+    if not len(walk.steps):
+        return Dive(False, -math.inf, walk.best, node.allowed, work=walk.work)
+    first = walk.steps.first
     allowed = np.setdiff1d(node.allowed, first.removed, assume_unique=True)
-    return Dive(False, walk.level, walk.best, allowed, (first,))
+    return Dive(False, walk.level, walk.best, allowed, Tree.of([first]), work=walk.work)
 
 
 @dataclass(frozen=True, eq=False)
-class _Pending:
+class Pending:
     """A node of the walk: places in a frame."""
 
     frame: Frame
@@ -212,7 +243,7 @@ class _Pending:
     free: IntArray
 
 
-class _Walk:
+class Walk:
     """The depth-first walk below one node."""
 
     def __init__(
@@ -230,12 +261,12 @@ class _Walk:
         self.level = level
         self.cutoff = cutoff
         self.upper = -math.inf
-        self.steps: list[Step] = []
+        self.steps = Record()
         self.work = 0.0
         frame = conditioning.frame(node.allowed, level, self.tuning.penalties[0])
         inside = np.searchsorted(node.allowed, node.included)
         free = np.searchsorted(node.allowed, node.free)
-        self.pending = [_Pending(frame, 0, inside, free)]
+        self.pending = [Pending(frame, 0, inside, free)]
 
     def hopeless(self, budget: float) -> bool:
         """Whether the budget is spent."""
@@ -254,15 +285,15 @@ class _Walk:
             self.steps.append(Step(node.frame.indices[:0]))
             return
         if inside + free < 0.5 * len(node.frame.indices):
-            node = self._gathered(node, node.penalty)
+            node = self.gathered(node, node.penalty)
         while True:
             found = node.frame.condition(node.inside)
             if found is not None and found[1][node.free].min() > 0:
                 break
-            if node.penalty + 1 == len(self.tuning.penalties) or not self.problem.constrained:
+            if not self.can_be_penalised(node):
                 self._give_way(node, found)
                 return
-            node = self._gathered(node, node.penalty + 1)
+            node = self.gathered(node, node.penalty + 1)
         room = self.problem.sparsity - inside
         left = node.frame.eliminate(*found, node.free, room)
         if len(left.kept) < free:
@@ -276,7 +307,7 @@ class _Walk:
         else:
             self._branch(node, removed, left.branch)
 
-    def _include(self, node: _Pending, removed: IntArray, forced: IntArray, room: int) -> None:
+    def _include(self, node: Pending, removed: IntArray, forced: IntArray, room: int) -> None:
         """Go on with what nothing above the level can do without."""
         self.upper = max(self.upper, self.level)
         self.steps.append(Step(removed, forced=node.frame.indices[forced]))
@@ -285,22 +316,49 @@ class _Walk:
             free = np.setdiff1d(node.free, forced, assume_unique=True)
             self.pending.append(replace(node, inside=inside, free=free))
 
-    def _gathered(self, node: _Pending, penalty: int) -> _Pending:
+    def gathered(self, node: Pending, penalty: int) -> Pending:
         """Return the node in a frame of its own."""
         places = np.union1d(node.inside, node.free)
         indices = node.frame.indices[places]
         frame = self.conditioning.frame(indices, self.level, self.tuning.penalties[penalty])
         inside = np.searchsorted(places, node.inside)
-        return _Pending(frame, penalty, inside, np.searchsorted(places, node.free))
+        return Pending(frame, penalty, inside, np.searchsorted(places, node.free))
 
-    def _branch(self, node: _Pending, removed: IntArray, place: int) -> None:
+    def can_be_penalised(self, node: Pending) -> bool:
+        """Whether vectors that are not feasible can be pushed further down."""
+        return self.problem.constrained and node.penalty + 1 < len(self.tuning.penalties)
+
+    def node(self, inside: IntArray, free: IntArray, penalty: int) -> Pending:
+        """Return a node with these features in a frame of its own."""
+        indices = np.union1d(inside, free)
+        frame = self.conditioning.frame(indices, self.level, self.tuning.penalties[penalty])
+        places = np.searchsorted(indices, np.sort(inside)), np.searchsorted(indices, np.sort(free))
+        return Pending(frame, penalty, *places)
+
+    def take(self, steps: Tree) -> None:
+        """Take steps that were found elsewhere to rule something out at the level."""
+        if len(steps):
+            self.upper = max(self.upper, self.level)
+            self.steps.extend(steps)
+
+    @classmethod
+    def of_a_part(
+        cls, conditioning: Conditioning, incumbent: Candidate, level: float, cutoff: float
+    ) -> Walk:
+        """Return a walk that has no node yet."""
+        nothing = Node(np.arange(0), np.arange(0))
+        walk = cls(conditioning, nothing, incumbent, level, cutoff)
+        walk.pending = []
+        return walk
+
+    def _branch(self, node: Pending, removed: IntArray, place: int) -> None:
         self.steps.append(Step(removed, int(node.frame.indices[place])))
         others = node.free[node.free != place]
         inside = np.sort(np.append(node.inside, place))
         self.pending.append(replace(node, free=others))
         self.pending.append(replace(node, inside=inside, free=others))
 
-    def _give_way(self, node: _Pending, found: tuple[Array, Array] | None) -> None:
+    def _give_way(self, node: Pending, found: tuple[Array, Array] | None) -> None:
         """Branch where a support stands in the way that is above the level, or almost.
 
         It may be better than the incumbent.
@@ -317,7 +375,7 @@ class _Walk:
             self.best = candidate
         self._branch(node, indices[:0], place)
 
-    def _enumerate(self, node: _Pending) -> None:
+    def _enumerate(self, node: Pending) -> None:
         included = node.frame.indices[node.inside]
         allowed = np.union1d(included, node.frame.indices[node.free])
         tested = enumerate_supports(self.problem, included, allowed, self.best, self.cutoff)

@@ -1,0 +1,497 @@
+"""A conditioned walk in the hands of the compiled loop, on one core or on many.
+
+The loop does what can be done without looking at the problem again.  Where a node needs another
+penalty it gets a form of its own; where it holds a support that is not below the level, a step in
+NumPy looks at it.  A walk that turns out long is cut into parts, always in the same way, and their
+steps are put together in the order in which one core would have taken them: what is found, and how
+far it is proved, does not depend on the number of jobs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+
+from orthospca._typing import Array, IntArray
+from orthospca.bounds.conditioning.steps import Tree
+from orthospca.numerics.threads import single_threaded_blas
+from orthospca.supports.best import Candidate
+
+if TYPE_CHECKING:
+    from orthospca.bounds.conditioning.walk import Conditioning, Pending, Walk
+
+#: Steps that are recorded at once, and features that are named in them.
+RECORDED, NAMED = 4096, 2**16
+#: Entries of matrices that are worked on between two looks at the clock.
+QUANTUM = 2**22
+#: Seconds that compiling may take, at most; with less time left nothing is compiled.
+COMPILING = 60.0
+#: Seconds between two looks at the clock while other threads work.
+PATIENCE = 0.05
+
+Stop = Callable[[], bool]
+
+_log = logging.getLogger("orthospca")
+
+
+@cache
+def is_installed() -> bool:
+    """Whether there is something to compile with."""
+    return importlib.util.find_spec("numba") is not None
+
+
+@cache
+def _kernel() -> Any:
+    """The module of the loop, ready to run."""
+    from orthospca.bounds.conditioning import kernel
+
+    if not _is_compiled(kernel):
+        _log.warning(
+            "orthospca: compiling the search for this machine; this happens once and takes "
+            "some seconds"
+        )
+    # Whatever is walked, the types are the same.
+    _State(kernel, np.eye(2), np.arange(0), np.arange(2), 3.0, 1, 2).advance((1, 1, 1, 1, 1))
+    return kernel
+
+
+def _is_compiled(kernel: Any) -> bool:
+    """Whether an earlier process has left its work for this one."""
+    written = Path(kernel.__file__).stat().st_mtime
+    found = Path(kernel.walk.stats.cache_path).glob("kernel.walk-*.nbi")
+    return any(index.stat().st_mtime >= written for index in found)
+
+
+def is_ready(seconds_left: float) -> bool:
+    """Whether the loop can take over within the time that is left."""
+    if not is_installed():
+        return False
+    if _kernel.cache_info().currsize == 0 and seconds_left < COMPILING:
+        from orthospca.bounds.conditioning import kernel
+
+        return _is_compiled(kernel)
+    return True
+
+
+def finish(walk: Walk, budget: float, stop: Stop, n_jobs: int | None = None) -> bool:
+    """Go on with a walk; whether nothing is left of it.
+
+    It ends before that if the budget is spent, if it is told to, or with a better component.
+
+    Parameters
+    ----------
+    walk : Walk
+        Its steps, work and incumbent are updated.
+    budget : float
+        As of ``Conditioning.search``.
+    stop : callable
+        Asked now and then.
+    n_jobs : int, optional
+        Threads for the parts of a long walk, or what the active joblib backend makes of it.
+    """
+    alone = walk.work + walk.tuning.split_after
+    run = _Run(walk, min(budget, alone), stop)
+    while walk.pending:
+        if not run.close(walk.pending.pop()):
+            break
+    if not run.left or walk.work > budget or stop() or run.improved:
+        return not (run.left or walk.pending or run.improved)
+    nodes = [*run.left, *reversed(walk.pending)]
+    walk.pending = []
+    return _finish_parts(walk, nodes, budget, stop, n_jobs)
+
+
+class _Run:
+    """Nodes closed one after the other.
+
+    Attributes
+    ----------
+    left : list of Pending
+        What it did not get to, in the order of the walk.
+    improved : bool
+        Whether something better than the incumbent was found.
+    """
+
+    def __init__(self, walk: Walk, budget: float, stop: Stop) -> None:
+        self.walk, self.budget, self.stop = walk, budget, stop
+        self.left: list[Pending] = []
+        self.improved = False
+        tuning = walk.tuning
+        self._tuning = (
+            tuning.enumerate_below,
+            tuning.full_share,
+            tuning.weight_rounds,
+            tuning.largest_weighted,
+            tuning.smallest_step,
+        )
+
+    def close(self, node: Pending) -> bool:
+        """Close a node and everything below it; what is open if that fails is left."""
+        walk, kernel = self.walk, _kernel()
+        node = walk.gathered(node, node.penalty)
+        state = _State.of(kernel, node, walk.problem.sparsity)
+        while True:
+            left = (self.budget - walk.work) * walk.tuning.compiled_speed
+            code = state.advance(self._tuning, left)
+            walk.work += state.spent() / walk.tuning.compiled_speed
+            walk.take(state.recorded())
+            if code == kernel.DONE:
+                return True
+            if walk.work > self.budget or self.stop():
+                break
+            if code == kernel.FULL:
+                state.enlarge()
+            if code == kernel.STUCK and not self._close_by_hand(state.take(walk, node.penalty)):
+                break
+        self.left += state.remaining(walk, node.penalty)
+        return False
+
+    def _close_by_hand(self, node: Pending) -> bool:
+        """Close a node that the loop could not: with another penalty, or by a step in NumPy."""
+        walk = self.walk
+        if walk.can_be_penalised(node):
+            return self.close(walk.gathered(node, node.penalty + 1))
+        children = self.branch(node)
+        if self.improved:
+            return False
+        for i, child in enumerate(children):
+            if not self.close(child):
+                self.left += children[i + 1 :]
+                return False
+        return True
+
+    def branch(self, node: Pending) -> list[Pending]:
+        """Take one step in NumPy; return the children, in the order of the walk."""
+        walk, incumbent = self.walk, self.walk.best
+        before, walk.pending = walk.pending, [node]
+        walk.step()
+        children, walk.pending = walk.pending[::-1], before
+        self.improved |= walk.best is not incumbent
+        return children
+
+
+# Parts
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A node of a walk, to be closed anywhere.
+
+    One object rather than many arguments: clusters keep a task, and may lose data.
+    """
+
+    conditioning: Conditioning
+    incumbent: Candidate
+    level: float
+    cutoff: float
+    inside: IntArray
+    free: IntArray
+    penalty: int
+    budget: float
+    seconds: float
+
+    def run(self, stop: Stop | None) -> _Closed:
+        """Close it."""
+        from orthospca.bounds.conditioning.walk import Walk
+
+        walk = Walk.of_a_part(self.conditioning, self.incumbent, self.level, self.cutoff)
+        deadline = time.perf_counter() + self.seconds
+
+        def enough() -> bool:
+            return (stop is not None and stop()) or time.perf_counter() > deadline
+
+        run = _Run(walk, self.budget, enough)
+        with single_threaded_blas():
+            complete = run.close(walk.node(self.inside, self.free, self.penalty))
+        return _Closed(complete, walk.steps.tree(), walk.work, walk.upper, walk.best, run.improved)
+
+
+@dataclass(frozen=True, eq=False)
+class _Closed:
+    complete: bool
+    steps: Tree
+    work: float
+    upper: float
+    best: Candidate
+    improved: bool
+
+
+def _finish_parts(
+    walk: Walk, nodes: list[Pending], budget: float, stop: Stop, n_jobs: int | None
+) -> bool:
+    """Close nodes as parts of a walk, and put their steps where they belong."""
+    pieces = _cut(walk, nodes, stop)
+    if pieces is None:
+        return False
+    seconds = walk.conditioning.seconds_left()
+    parts = [
+        _Part(
+            walk.conditioning.alone(),
+            walk.best,
+            walk.level,
+            walk.cutoff,
+            piece.frame.indices[piece.inside],
+            piece.frame.indices[piece.free],
+            piece.penalty,
+            budget - walk.work,
+            seconds,
+        )
+        for piece in pieces
+        if not isinstance(piece, Tree)
+    ]
+    found = _closed_parts(parts, stop, n_jobs)
+    for piece in pieces:
+        if isinstance(piece, Tree):
+            walk.take(piece)
+            continue
+        closed = next(found, None)
+        if closed is None:
+            return False
+        walk.work += closed.work
+        if closed.improved:
+            walk.best = closed.best
+        if not closed.complete or walk.work > budget:
+            return False
+        walk.take(closed.steps)
+        walk.upper = max(walk.upper, closed.upper)
+    return True
+
+
+def _cut(walk: Walk, nodes: list[Pending], stop: Stop) -> list[Pending | Tree] | None:
+    """Cut nodes until there are enough; steps taken on the way stand where they belong.
+
+    None if something better was found, or time is up.
+    """
+    pieces: list[Pending | Tree] = list(nodes)
+    whole = walk.steps
+    run = _Run(walk, math.inf, stop)
+    try:
+        while True:
+            waiting = [i for i, piece in enumerate(pieces) if not isinstance(piece, Tree)]
+            if not waiting or len(waiting) >= walk.tuning.parts:
+                return pieces
+            # The one with the most to choose from; of equals the first.
+            sizes = [_promise(walk, pieces[i]) for i in waiting]
+            largest = waiting[int(np.argmax(sizes))]
+            if max(sizes) == 0 or stop():
+                return None if stop() else pieces
+            walk.steps = type(whole)()
+            children = run.branch(_as_node(pieces[largest]))
+            pieces[largest : largest + 1] = [walk.steps.tree(), *children]
+            if run.improved:
+                return None
+    finally:
+        walk.steps = whole
+
+
+def _as_node(piece: Pending | Tree) -> Pending:
+    assert not isinstance(piece, Tree)
+    return piece
+
+
+def _promise(walk: Walk, piece: Pending | Tree) -> float:
+    """How much work a node may be: what it has to choose from."""
+    node = _as_node(piece)
+    free, room = len(node.free), walk.problem.sparsity - len(node.inside)
+    if room <= 0 or free <= room:
+        return 0.0
+    return math.lgamma(free + 1) - math.lgamma(room + 1) - math.lgamma(free - room + 1)
+
+
+def _closed_parts(parts: Sequence[_Part], stop: Stop, n_jobs: int | None) -> Iterator[_Closed]:
+    """What comes of each part, in their order."""
+    if effective_n_jobs(n_jobs) == 1:
+        for part in parts:
+            closed = part.run(stop)
+            yield closed
+            if not closed.complete:
+                return
+        return
+    backend = get_active_backend(prefer="threads")[0]
+    if getattr(backend, "supports_sharedmem", False):
+        yield from _in_threads(parts, stop, effective_n_jobs(n_jobs))
+        return
+    yield from Parallel(n_jobs=n_jobs)(delayed(_run_elsewhere)(part) for part in parts)
+
+
+def _run_elsewhere(part: _Part) -> _Closed:
+    return part.run(None)
+
+
+def _in_threads(parts: Sequence[_Part], stop: Stop, n_jobs: int) -> Iterator[_Closed]:
+    """Run parts in threads, while this one keeps an eye on limits and on the user."""
+    over = False
+    with ThreadPoolExecutor(n_jobs) as pool:
+        futures = [pool.submit(part.run, lambda: over) for part in parts]
+        try:
+            waiting = set(futures)
+            while waiting:
+                done, waiting = wait(waiting, PATIENCE, FIRST_EXCEPTION)
+                # What follows a part that failed is of no use.
+                over |= stop()
+                if over or any(f.done() and not f.result().complete for f in done):
+                    over = over or _failed_first(futures)
+                    for future in waiting:
+                        if over:
+                            future.cancel()
+        except BaseException:
+            over = True
+            raise
+        for future in futures:
+            if future.cancelled():
+                return
+            yield future.result()
+
+
+def _failed_first(futures: Sequence[Any]) -> bool:
+    """Whether the first part that is not closed has ended: nothing after it counts."""
+    for future in futures:
+        if not future.done():
+            return False
+        if future.cancelled() or not future.result().complete:
+            return True
+    return False
+
+
+class _State:
+    """The arrays of the loop.
+
+    Parameters
+    ----------
+    kernel : module
+    matrix : array of shape (m, m)
+        The form, first on the features inside, then on those that are free.
+    inside, free : integer arrays
+        Which they are.
+    level : float
+        Lowered as for a frame.
+    sparsity : int
+    """
+
+    def __init__(
+        self,
+        kernel: Any,
+        matrix: Array,
+        inside: IntArray,
+        free: IntArray,
+        level: float,
+        sparsity: int,
+        width: int,
+    ) -> None:
+        self._kernel = kernel
+        order, width = len(matrix), max(width, 8)
+        self._level, self._sparsity = level, sparsity
+        self._B = np.empty(max(3 * order * order, 64))
+        self._B[: order * order] = matrix.ravel()
+        self._ids = np.empty(max(8 * order, 64), dtype=np.int64)
+        self._ids[: len(free)] = free
+        self._inside = np.zeros(sparsity + 1, dtype=np.int64)
+        self._inside[: len(inside)] = inside
+        self._work = (
+            np.empty(width * width),
+            np.empty(kernel.NUMBERS * width),
+            np.empty(kernel.PLACES * width, dtype=np.int64),
+        )
+        if np.isfinite(matrix).all():
+            order = kernel.lay_out(self._B, order, len(inside), level, self._work[1])
+        else:
+            # Comparisons with what is no number prove nothing, and could seem to.
+            order = -1
+        self._slots = np.zeros((sparsity + 2, 5), dtype=np.int64)
+        self._slots[0] = (len(free), order, 0, 0, len(inside))
+        self._state = np.zeros(4, dtype=np.int64)
+        self._effort = np.zeros(1)
+        named = max(NAMED, 4 * width)
+        self._record = tuple(
+            np.empty(size, dtype=np.int64) for size in (RECORDED, named, RECORDED, named, RECORDED)
+        )
+
+    @classmethod
+    def of(cls, kernel: Any, node: Pending, sparsity: int) -> _State:
+        """The state in which a node, in a frame of its own, is begun."""
+        frame, places = node.frame, np.concatenate([node.inside, node.free])
+        return cls(
+            kernel,
+            frame.matrix[np.ix_(places, places)],
+            frame.indices[node.inside],
+            frame.indices[node.free],
+            frame.level,
+            sparsity,
+            len(places),
+        )
+
+    def advance(self, tuning: tuple[int, ...], most: float = math.inf) -> int:
+        """Take some steps, about so many at most; why no more of them."""
+        slot = max(int(self._state[self._kernel.SLOT]), 0)
+        n = int(self._slots[slot, self._kernel.COUNT])
+        return int(
+            self._kernel.walk(
+                self._B,
+                self._ids,
+                self._slots,
+                self._inside,
+                self._state,
+                self._effort,
+                self._level,
+                self._sparsity,
+                tuning,
+                self._record,
+                *self._work,
+                int(max(min(QUANTUM // max(n * n, 1), most + 1), 1)),
+            )
+        )
+
+    def spent(self) -> float:
+        """What the steps have cost since this was asked for last."""
+        effort = float(self._effort[0])
+        self._effort[0] = 0.0
+        return effort
+
+    def enlarge(self) -> None:
+        """Make room for the matrices and features of the next slot."""
+        n, order, at, first, _ = (int(v) for v in self._slots[self._state[self._kernel.SLOT]])
+        if at + order * order + n * n > len(self._B):
+            self._B = np.concatenate([self._B, np.empty(max(len(self._B), n * n))])
+        if first + 2 * n > len(self._ids):
+            more = np.empty(max(len(self._ids), 2 * n), dtype=np.int64)
+            self._ids = np.concatenate([self._ids, more])
+
+    def recorded(self) -> Tree:
+        """Return the steps since this was asked for last."""
+        count = int(self._state[self._kernel.STEPS])
+        branches, removed, removed_ends, forced, forced_ends = self._record
+        gone, must = (int(self._state[i]) for i in (self._kernel.REMOVED, self._kernel.FORCED))
+        self._state[self._kernel.STEPS :] = 0
+        return Tree(
+            branches[:count].astype(np.int32),
+            removed[:gone].astype(np.int32),
+            removed_ends[:count].copy(),
+            forced[:must].astype(np.int32),
+            forced_ends[:count].copy(),
+        )
+
+    def take(self, walk: Walk, penalty: int) -> Pending:
+        """Take the next node out."""
+        slot = int(self._state[self._kernel.SLOT])
+        n, _, _, first, inside = (int(v) for v in self._slots[slot])
+        self._state[self._kernel.SLOT] = slot - 1
+        return walk.node(self._inside[:inside], self._ids[first : first + n], penalty)
+
+    def remaining(self, walk: Walk, penalty: int) -> list[Pending]:
+        """Take all nodes out, in the order of the walk."""
+        left = []
+        while self._state[self._kernel.SLOT] >= 0:
+            left.append(self.take(walk, penalty))
+        return left

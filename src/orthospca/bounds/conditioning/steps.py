@@ -1,0 +1,169 @@
+"""The record of a conditioned walk: its steps, end to end in a few arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import numpy as np
+
+from orthospca._typing import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One node of the tree, in the order of a depth-first walk, the branch with the index first.
+
+    Attributes
+    ----------
+    removed : integer array
+        Indices ruled out at the level.
+    branch : int
+        The index branched on, or -1 if the node was closed: by conditioning, or by testing its
+        supports one by one.
+    forced : integer array
+        Indices without which nothing reaches the level.  If there are any, the node has one child,
+        in which they are included; none, if there are more of them than places.
+    """
+
+    removed: IntArray
+    branch: int = -1
+    forced: IntArray = field(default_factory=lambda: np.arange(0))
+
+
+class Tree(Sequence[Step]):
+    """All steps of a walk; they are laid out when they are asked for.
+
+    Parameters
+    ----------
+    branches : integer array
+        Of each step.
+    removed, forced : integer arrays
+        What each step removes, and forces, one step after the other.
+    removed_ends, forced_ends : integer arrays
+        Where those of each step end.
+    """
+
+    def __init__(
+        self,
+        branches: IntArray,
+        removed: IntArray,
+        removed_ends: IntArray,
+        forced: IntArray,
+        forced_ends: IntArray,
+    ) -> None:
+        self.branches = branches
+        self.removed, self.removed_ends = removed, removed_ends
+        self.forced, self.forced_ends = forced, forced_ends
+
+    @classmethod
+    def of(cls, steps: Iterable[Step]) -> Tree:
+        """Return some steps as one tree."""
+        steps = list(steps)
+        removed, forced = ([getattr(s, name) for s in steps] for name in ("removed", "forced"))
+        branches = _joined([np.array([step.branch for step in steps], dtype=np.intp)])
+        return cls(branches, *_end_to_end(removed), *_end_to_end(forced))
+
+    @classmethod
+    def joined(cls, trees: Iterable[Tree]) -> Tree:
+        """Return the steps of some trees, one after the other."""
+        trees = [tree for tree in trees if len(tree)]
+        if len(trees) == 1:
+            return trees[0]
+        parts: list[IntArray] = []
+        for values, ends in (("removed", "removed_ends"), ("forced", "forced_ends")):
+            lengths = [len(getattr(tree, values)) for tree in trees]
+            shifts = np.cumsum([0, *lengths])
+            moved = [getattr(t, ends) + s for t, s in zip(trees, shifts, strict=False)]
+            parts += [_joined([getattr(tree, values) for tree in trees]), _joined(moved, np.int64)]
+        return cls(_joined([tree.branches for tree in trees]), *parts)
+
+    def __len__(self) -> int:
+        return len(self.branches)
+
+    @overload
+    def __getitem__(self, i: int) -> Step: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Step, ...]: ...
+    def __getitem__(self, i: int | slice) -> Step | tuple[Step, ...]:
+        """Return a step, or some of them."""
+        if isinstance(i, slice):
+            return tuple(self[j] for j in range(*i.indices(len(self))))
+        if not -len(self) <= i < len(self):
+            raise IndexError(i)
+        i %= len(self)
+        removed = self.removed[self.removed_ends[i - 1] if i else 0 : self.removed_ends[i]]
+        forced = self.forced[self.forced_ends[i - 1] if i else 0 : self.forced_ends[i]]
+        return Step(removed, int(self.branches[i]), forced)
+
+    def __iter__(self) -> Iterator[Step]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return sum(int(array.nbytes) for array in self._arrays)
+
+    @property
+    def _arrays(self) -> tuple[IntArray, ...]:
+        return self.branches, self.removed, self.removed_ends, self.forced, self.forced_ends
+
+    def embedded(self, places: IntArray) -> Tree:
+        """Return the tree in terms of the features of which these were a part."""
+        branches = self.branches
+        if (branches >= 0).any():
+            branches = np.where(branches >= 0, places[branches], -1).astype(np.int32)
+        removed, forced = places[self.removed], places[self.forced]
+        return Tree(branches, removed, self.removed_ends, forced, self.forced_ends)
+
+
+def _end_to_end(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    return _joined(parts), np.cumsum([len(part) for part in parts], dtype=np.int64)
+
+
+def _joined(parts: Sequence[IntArray], kind: type = np.int32) -> Any:
+    return np.concatenate([np.zeros(0, dtype=kind), *parts]).astype(kind, copy=False)
+
+
+#: A walk of no steps.
+NO_STEPS = Tree.of(())
+
+
+class Record:
+    """Steps that are being taken, one at a time or many at once."""
+
+    def __init__(self) -> None:
+        self._trees: list[Tree] = []
+        self._steps: list[Step] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def first(self) -> Step:
+        """The first of them."""
+        return self._trees[0][0] if self._trees else self._steps[0]
+
+    def append(self, step: Step) -> None:
+        """Take one."""
+        self._steps.append(step)
+        self._count += 1
+
+    def extend(self, tree: Tree) -> None:
+        """Take many."""
+        self._close()
+        self._trees.append(tree)
+        self._count += len(tree)
+
+    def _close(self) -> None:
+        if self._steps:
+            self._trees.append(Tree.of(self._steps))
+            self._steps = []
+
+    def tree(self) -> Tree:
+        """Return all of them."""
+        self._close()
+        self._trees = [Tree.joined(self._trees)] if self._trees else []
+        return self._trees[0] if self._trees else NO_STEPS
