@@ -64,6 +64,9 @@ _REASONS: dict[str, tuple[str, ...]] = {
     "what is no number fails every comparison later, and infinity is no bound": (
         "_Check._floats: not (np.abs(array) <= largest).all() -> False",
     ),
+    "the form is then never laid out, and nothing is accepted any more": (
+        "_within: bool(np.isin(part, whole).all()) -> True",
+    ),
     "lists could be written in yet another way, which proves nothing more": (
         "_Lists.__init__: (np.diff(self.ends) < 0).any() -> False",
     ),
