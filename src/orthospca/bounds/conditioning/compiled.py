@@ -14,7 +14,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -331,22 +331,24 @@ def _run_elsewhere(part: _Part) -> _Closed:
 
 def _in_threads(parts: Sequence[_Part], stop: Stop, n_jobs: int) -> Iterator[_Closed]:
     """Run parts in threads, while this one keeps an eye on limits and on the user."""
-    over = False
+    # Parts from this one on are of no use any more.
+    end = len(parts)
+
+    def run(number: int) -> _Closed:
+        return parts[number].run(lambda: number >= end)
+
     with ThreadPoolExecutor(n_jobs) as pool:
-        futures = [pool.submit(part.run, lambda: over) for part in parts]
+        futures = [pool.submit(run, number) for number in range(len(parts))]
         try:
             waiting = set(futures)
             while waiting:
-                done, waiting = wait(waiting, PATIENCE, FIRST_EXCEPTION)
-                # What follows a part that failed is of no use.
-                over |= stop()
-                if over or any(f.done() and not f.result().complete for f in done):
-                    over = over or _failed_first(futures)
-                    for future in waiting:
-                        if over:
-                            future.cancel()
+                _, waiting = wait(waiting, PATIENCE, FIRST_EXCEPTION)
+                end = 0 if stop() else min(end, _first_of_no_use(futures, parts[0].budget))
+                for future in futures[end:]:
+                    future.cancel()
+                waiting = {future for future in waiting if not future.cancelled()}
         except BaseException:
-            over = True
+            end = 0
             raise
         for future in futures:
             if future.cancelled():
@@ -354,14 +356,21 @@ def _in_threads(parts: Sequence[_Part], stop: Stop, n_jobs: int) -> Iterator[_Cl
             yield future.result()
 
 
-def _failed_first(futures: Sequence[Any]) -> bool:
-    """Whether the first part that is not closed has ended: nothing after it counts."""
-    for future in futures:
-        if not future.done():
-            return False
-        if future.cancelled() or not future.result().complete:
-            return True
-    return False
+def _first_of_no_use(futures: Sequence[Future[_Closed]], budget: float) -> int:
+    """Number of parts up to the one that ends the walk: it failed, or the budget is spent by then.
+
+    What one core would do decides: parts before it may still turn out to end the walk earlier.
+    """
+    work = 0.0
+    for number, future in enumerate(futures):
+        if future.cancelled():
+            return number
+        if future.done():
+            closed = future.result()
+            work += closed.work
+            if not closed.complete or work > budget:
+                return number + 1
+    return len(futures)
 
 
 class _State:
