@@ -200,21 +200,8 @@ def first_step(
     tuning = WalkTuning(penalties=(penalty,), enumerate_below=0, full_share=share)
     poor = Candidate(-math.inf, np.zeros(problem.n_features))
     walk = Walk.of_a_part(Conditioning(problem, tuning), poor, level, level)
-    state = compiled._State.of(kernel(), walk.node(inside, free, 0), problem.sparsity)
-    code = kernel().walk(
-        state._B,
-        state._ids,
-        state._slots,
-        state._inside,
-        state._state,
-        state._effort,
-        state._level,
-        state._sparsity,
-        (0, share, 3, 2000, 100),
-        state._record,
-        *state._work,
-        1,
-    )
+    state = compiled._State.of(kernel(), walk, walk.node(inside, free, 0))
+    code = state.advance((0, share, 3, 2000, 100), 0.0)
     if code == kernel().STUCK:
         return None
     step = state.recorded()[0]
@@ -285,9 +272,8 @@ def test_not_a_number_rules_nothing_out(value: float) -> None:
     matrix = np.full((5, 5), 0.5) + 0.5 * np.eye(5)
     matrix[0, 1] = matrix[1, 0] = value
     for inside in (0, 1):
-        state = compiled._State(
-            kernel(), matrix, np.arange(inside), np.arange(inside, 5), 3.0, 3, 5
-        )
+        places = np.arange(5), np.arange(inside), np.arange(inside, 5)
+        state = compiled._State(kernel(), matrix, 3.0, *places, 3, 1)
         code = state.advance((0, 4, 3, 2000, 100))
         closed = code == kernel().DONE
         assert not closed

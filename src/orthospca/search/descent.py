@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orthospca.bounds.conditioning import compiled
 from orthospca.bounds.conditioning.walk import Conditioning, Dive
 from orthospca.model.nodes import Closed, Node, Reason
 from orthospca.model.stage import Subproblem
@@ -66,7 +67,10 @@ class _Descent:
         if len(whole.allowed) == 0:
             return True
         together = sum(len(part.allowed) ** 2 for part in parts) > len(whole.allowed) ** 2
-        if self._close([whole] if together else parts, self.tuning.first_budget):
+        budget = self.tuning.first_budget
+        if compiled.is_installed():
+            budget *= self.tuning.compiled_share
+        if self._close([whole] if together else parts, budget):
             return True
         known = self.known
         for step in self.tuning.levels:

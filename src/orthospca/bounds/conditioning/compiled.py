@@ -14,7 +14,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -63,7 +63,8 @@ def _kernel() -> Any:
             "some seconds"
         )
     # Whatever is walked, the types are the same.
-    _State(kernel, np.eye(2), np.arange(0), np.arange(2), 3.0, 1, 2).advance((1, 1, 1, 1, 1))
+    nothing, both = np.arange(0), np.arange(2)
+    _State(kernel, np.eye(2), 3.0, both, nothing, both, 1, 1).advance((1, 1, 1, 1, 1))
     return kernel
 
 
@@ -140,8 +141,7 @@ class _Run:
     def close(self, node: Pending) -> bool:
         """Close a node and everything below it; what is open if that fails is left."""
         walk, kernel = self.walk, _kernel()
-        node = walk.gathered(node, node.penalty)
-        state = _State.of(kernel, node, walk.problem.sparsity)
+        state = _State.of(kernel, walk, walk.gathered(node, node.penalty))
         while True:
             left = (self.budget - walk.work) * walk.tuning.compiled_speed
             code = state.advance(self._tuning, left)
@@ -153,16 +153,15 @@ class _Run:
                 break
             if code == kernel.FULL:
                 state.enlarge()
-            if code == kernel.STUCK and not self._close_by_hand(state.take(walk, node.penalty)):
+            elif code == kernel.WANTING:
+                state.penalise(walk)
+            elif code == kernel.STUCK and not self._close_by_hand(state.take(walk)):
                 break
-        self.left += state.remaining(walk, node.penalty)
+        self.left += state.remaining(walk)
         return False
 
     def _close_by_hand(self, node: Pending) -> bool:
-        """Close a node that the loop could not: with another penalty, or by a step in NumPy."""
-        walk = self.walk
-        if walk.can_be_penalised(node):
-            return self.close(walk.gathered(node, node.penalty + 1))
+        """Close a node that the loop could not, beginning with a step in NumPy."""
         children = self.branch(node)
         if self.improved:
             return False
@@ -332,22 +331,24 @@ def _run_elsewhere(part: _Part) -> _Closed:
 
 def _in_threads(parts: Sequence[_Part], stop: Stop, n_jobs: int) -> Iterator[_Closed]:
     """Run parts in threads, while this one keeps an eye on limits and on the user."""
-    over = False
+    # Parts from this one on are of no use any more.
+    end = len(parts)
+
+    def run(number: int) -> _Closed:
+        return parts[number].run(lambda: number >= end)
+
     with ThreadPoolExecutor(n_jobs) as pool:
-        futures = [pool.submit(part.run, lambda: over) for part in parts]
+        futures = [pool.submit(run, number) for number in range(len(parts))]
         try:
             waiting = set(futures)
             while waiting:
-                done, waiting = wait(waiting, PATIENCE, FIRST_EXCEPTION)
-                # What follows a part that failed is of no use.
-                over |= stop()
-                if over or any(f.done() and not f.result().complete for f in done):
-                    over = over or _failed_first(futures)
-                    for future in waiting:
-                        if over:
-                            future.cancel()
+                _, waiting = wait(waiting, PATIENCE, FIRST_EXCEPTION)
+                end = 0 if stop() else min(end, _first_of_no_use(futures, parts[0].budget))
+                for future in futures[end:]:
+                    future.cancel()
+                waiting = {future for future in waiting if not future.cancelled()}
         except BaseException:
-            over = True
+            end = 0
             raise
         for future in futures:
             if future.cancelled():
@@ -355,14 +356,21 @@ def _in_threads(parts: Sequence[_Part], stop: Stop, n_jobs: int) -> Iterator[_Cl
             yield future.result()
 
 
-def _failed_first(futures: Sequence[Any]) -> bool:
-    """Whether the first part that is not closed has ended: nothing after it counts."""
-    for future in futures:
-        if not future.done():
-            return False
-        if future.cancelled() or not future.result().complete:
-            return True
-    return False
+def _first_of_no_use(futures: Sequence[Future[_Closed]], budget: float) -> int:
+    """Number of parts up to the one that ends the walk: it failed, or the budget is spent by then.
+
+    What one core would do decides: parts before it may still turn out to end the walk earlier.
+    """
+    work = 0.0
+    for number, future in enumerate(futures):
+        if future.cancelled():
+            return number
+        if future.done():
+            closed = future.result()
+            work += closed.work
+            if not closed.complete or work > budget:
+                return number + 1
+    return len(futures)
 
 
 class _State:
@@ -371,46 +379,53 @@ class _State:
     Parameters
     ----------
     kernel : module
-    matrix : array of shape (m, m)
-        The form, first on the features inside, then on those that are free.
-    inside, free : integer arrays
-        Which they are.
+    form : array of shape (m, m)
     level : float
         Lowered as for a frame.
+    indices : integer array
+        The features that the form is of.
+    inside, free : integer arrays
+        Places of the node in the form.
     sparsity : int
+    most : int
+        How many penalties there are, from that of the form on.
+    penalty : int
+        That of the form.
     """
 
     def __init__(
         self,
         kernel: Any,
-        matrix: Array,
+        form: Array,
+        level: float,
+        indices: IntArray,
         inside: IntArray,
         free: IntArray,
-        level: float,
         sparsity: int,
-        width: int,
+        most: int,
+        penalty: int = 0,
     ) -> None:
         self._kernel = kernel
-        order, width = len(matrix), max(width, 8)
-        self._level, self._sparsity = level, sparsity
-        self._B = np.empty(max(3 * order * order, 64))
-        self._B[: order * order] = matrix.ravel()
-        self._ids = np.empty(max(8 * order, 64), dtype=np.int64)
-        self._ids[: len(free)] = free
-        self._inside = np.zeros(sparsity + 1, dtype=np.int64)
+        self._forms, self._levels = form[None].copy(), np.array([level])
+        self._indices, self._penalty, self._most = indices, penalty, most
+        self._sparsity = sparsity
+        m, n = len(form), len(free)
+        width = max(m, 8)
+        self._B = np.empty(max(3 * m * m, 64))
+        self._ids = np.empty(max(8 * m, 64), dtype=np.int64)
+        self._ids[:n] = free
+        self._inside = np.zeros(max(sparsity, len(inside)) + 1, dtype=np.int64)
         self._inside[: len(inside)] = inside
         self._work = (
             np.empty(width * width),
             np.empty(kernel.NUMBERS * width),
             np.empty(kernel.PLACES * width, dtype=np.int64),
         )
-        if np.isfinite(matrix).all():
-            order = kernel.lay_out(self._B, order, len(inside), level, self._work[1])
-        else:
-            # Comparisons with what is no number prove nothing, and could seem to.
-            order = -1
-        self._slots = np.zeros((sparsity + 2, 5), dtype=np.int64)
-        self._slots[0] = (len(free), order, 0, 0, len(inside))
+        # Comparisons with what is no number prove nothing, and could seem to.
+        finite = bool(np.isfinite(form).all())
+        order = self._lay_out(0, n, len(inside)) if finite else -1
+        self._slots = np.zeros((sparsity + 2, 6), dtype=np.int64)
+        self._slots[0] = (n, order, 0, 0, len(inside), 0)
         self._state = np.zeros(4, dtype=np.int64)
         self._effort = np.zeros(1)
         named = max(NAMED, 4 * width)
@@ -418,19 +433,28 @@ class _State:
             np.empty(size, dtype=np.int64) for size in (RECORDED, named, RECORDED, named, RECORDED)
         )
 
-    @classmethod
-    def of(cls, kernel: Any, node: Pending, sparsity: int) -> _State:
-        """The state in which a node, in a frame of its own, is begun."""
-        frame, places = node.frame, np.concatenate([node.inside, node.free])
-        return cls(
-            kernel,
-            frame.matrix[np.ix_(places, places)],
-            frame.indices[node.inside],
-            frame.indices[node.free],
-            frame.level,
-            sparsity,
-            len(places),
+    def _lay_out(self, first: int, n: int, inside: int) -> int:
+        return int(
+            self._kernel._lay_out(
+                self._forms[0],
+                self._B,
+                0,
+                self._inside,
+                inside,
+                self._ids[first:],
+                n,
+                self._levels[0],
+                self._work[1],
+            )
         )
+
+    @classmethod
+    def of(cls, kernel: Any, walk: Walk, node: Pending) -> _State:
+        """The state in which a node, in a frame of its own, is begun."""
+        frame, problem = node.frame, walk.problem
+        most = len(walk.tuning.penalties) - node.penalty if problem.constrained else 1
+        places = (frame.indices, node.inside, node.free)
+        return cls(kernel, frame.matrix, frame.level, *places, problem.sparsity, most, node.penalty)
 
     def advance(self, tuning: tuple[int, ...], most: float = math.inf) -> int:
         """Take some steps, about so many at most; why no more of them."""
@@ -438,13 +462,15 @@ class _State:
         n = int(self._slots[slot, self._kernel.COUNT])
         return int(
             self._kernel.walk(
+                self._forms,
+                self._levels,
+                self._most,
                 self._B,
                 self._ids,
                 self._slots,
                 self._inside,
                 self._state,
                 self._effort,
-                self._level,
                 self._sparsity,
                 tuning,
                 self._record,
@@ -459,11 +485,20 @@ class _State:
         self._effort[0] = 0.0
         return effort
 
+    def penalise(self, walk: Walk) -> None:
+        """Add the form with the next penalty."""
+        penalty = walk.tuning.penalties[self._penalty + len(self._forms)]
+        frame = walk.conditioning.frame(self._indices, walk.level, penalty)
+        self._forms = np.concatenate([self._forms, frame.matrix[None]])
+        self._levels = np.append(self._levels, frame.level)
+
     def enlarge(self) -> None:
         """Make room for the matrices and features of the next slot."""
-        n, order, at, first, _ = (int(v) for v in self._slots[self._state[self._kernel.SLOT]])
-        if at + order * order + n * n > len(self._B):
-            self._B = np.concatenate([self._B, np.empty(max(len(self._B), n * n))])
+        slot = self._slots[self._state[self._kernel.SLOT]]
+        n, order, at, first, inside, _ = (int(v) for v in slot)
+        needed = at + max(order * order, (n + inside) ** 2) + n * n
+        if needed > len(self._B):
+            self._B = np.concatenate([self._B, np.empty(max(len(self._B), needed - len(self._B)))])
         if first + 2 * n > len(self._ids):
             more = np.empty(max(len(self._ids), 2 * n), dtype=np.int64)
             self._ids = np.concatenate([self._ids, more])
@@ -474,24 +509,26 @@ class _State:
         branches, removed, removed_ends, forced, forced_ends = self._record
         gone, must = (int(self._state[i]) for i in (self._kernel.REMOVED, self._kernel.FORCED))
         self._state[self._kernel.STEPS :] = 0
-        return Tree(
-            branches[:count].astype(np.int32),
-            removed[:gone].astype(np.int32),
+        steps = Tree(
+            branches[:count],
+            removed[:gone],
             removed_ends[:count].copy(),
-            forced[:must].astype(np.int32),
+            forced[:must],
             forced_ends[:count].copy(),
         )
+        return steps.embedded(self._indices)
 
-    def take(self, walk: Walk, penalty: int) -> Pending:
+    def take(self, walk: Walk) -> Pending:
         """Take the next node out."""
         slot = int(self._state[self._kernel.SLOT])
-        n, _, _, first, inside = (int(v) for v in self._slots[slot])
+        n, _, _, first, inside, penalty = (int(v) for v in self._slots[slot])
         self._state[self._kernel.SLOT] = slot - 1
-        return walk.node(self._inside[:inside], self._ids[first : first + n], penalty)
+        within, free = self._inside[:inside], self._ids[first : first + n]
+        return walk.node(self._indices[within], self._indices[free], self._penalty + penalty)
 
-    def remaining(self, walk: Walk, penalty: int) -> list[Pending]:
+    def remaining(self, walk: Walk) -> list[Pending]:
         """Take all nodes out, in the order of the walk."""
         left = []
         while self._state[self._kernel.SLOT] >= 0:
-            left.append(self.take(walk, penalty))
+            left.append(self.take(walk))
         return left

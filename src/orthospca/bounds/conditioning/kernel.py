@@ -20,14 +20,14 @@ UNIT = 2.0**-53
 TINY = 1e-290
 SMALLEST_WEIGHT = 1e-9
 
-#: Why the loop has stopped: nothing is left; it was to pause; an array is full; the next node needs
-#: another penalty, or a support in it is not below the level.
-DONE, PAUSED, FULL, STUCK = range(4)
+#: Why the loop has stopped: nothing is left; it was to pause; an array is full; the form with the
+#: next penalty is needed; a support of the next node is not below the level, as far as can be told.
+DONE, PAUSED, FULL, WANTING, STUCK = range(5)
 #: Places in the array of integers that describe the state.
 SLOT, STEPS, REMOVED, FORCED = range(4)
 #: What is kept of a slot: its features, the order of its matrix when that was laid out (0 if there
-#: is none), where that and the features begin, and how many features are inside.
-COUNT, ORDER, MATRIX, FEATURES, INSIDE = range(5)
+#: is none), where that and the features begin, how many features are inside, and which penalty.
+COUNT, ORDER, MATRIX, FEATURES, INSIDE, PENALTY = range(6)
 #: Arrays of numbers, of places and matrices to work with, as multiples of the features.
 NUMBERS, PLACES = 9, 3
 #: Times that a row is split at most.
@@ -195,15 +195,25 @@ def _add(B: Any, at: int, order: int, n: int, place: int, level: float, h: Any, 
 
 
 @compiled
-def lay_out(B: Any, order: int, inside: int, level: float, h: Any) -> int:
-    """Include the first features one after the other; the order of what is left, -1 if one cannot.
+def _lay_out(
+    form: Any, B: Any, at: int, inside: Any, fin: int, ids: Any, n: int, level: float, h: Any
+) -> int:
+    """Lay out the form of some features with what those inside add to it; the order, or -1.
 
-    It cannot if what is inside is not below the level, as far as can be told.
+    It is -1 if what is inside is not below the level, as far as can be told.
     """
-    for _ in range(inside):
-        if not level - B[0] > 0.0:
+    order = fin + n
+    for i in range(order):
+        row = form[inside[i] if i < fin else ids[i - fin]]
+        target = B[at + i * order : at + (i + 1) * order]
+        for j in range(fin):
+            target[j] = row[inside[j]]
+        for j in range(n):
+            target[fin + j] = row[ids[j]]
+    for _ in range(fin):
+        if not level - B[at] > 0.0:
             return -1
-        _add(B, 0, order, order, 0, level, h, 0)
+        _add(B, at, order, order, 0, level, h, at)
         order -= 1
     return order
 
@@ -340,13 +350,15 @@ def _eliminate(
 
 @compiled
 def walk(
+    forms: Any,
+    levels: Any,
+    most: int,
     B: Any,
     ids: Any,
     slots: Any,
     inside: Any,
     state: Any,
     effort: Any,
-    level: float,
     sparsity: int,
     tuning: Any,
     record: Any,
@@ -359,19 +371,23 @@ def walk(
 
     Parameters
     ----------
+    forms : array of shape (·, m, m)
+        The form with each penalty that has been needed so far.
+    levels : array
+        Lowered as for the frame of each.
+    most : int
+        How many penalties there are.
     B : array
         The matrices of all slots, one after the other.
     ids : integer array
-        The features of all slots, one after the other.
-    slots : integer array of shape (p + 1, 5)
+        The features of all slots, one after the other, as places in the forms.
+    slots : integer array of shape (p + 2, 6)
     inside : integer array
         The features inside, in the order of their inclusion.
     state : integer array
         Which slot is next, and how much has been recorded.
     effort : array of one number
         What the steps have cost so far.
-    level : float
-        Lowered as for a frame.
     sparsity : int
     tuning : tuple of int
         Supports tested one by one, share of free features tried together, weight rounds, features
@@ -393,36 +409,41 @@ def walk(
     while state[SLOT] >= 0:
         slot, step = state[SLOT], state[STEPS]
         n, order, at = slots[slot, COUNT], slots[slot, ORDER], slots[slot, MATRIX]
-        first, fin = slots[slot, FEATURES], slots[slot, INSIDE]
+        first, fin, penalty = slots[slot, FEATURES], slots[slot, INSIDE], slots[slot, PENALTY]
         if (
             step >= len(steps)
             or state[REMOVED] + n > len(removed)
             or state[FORCED] + n > len(forced)
-            or at + order * order + n * n > len(B)
+            or at + max(order * order, (n + fin) * (n + fin)) + n * n > len(B)
             or first + 2 * n > len(ids)
         ):
             return FULL
         if taken >= quantum:
             return PAUSED
-        room = sparsity - fin
-        if order < 0:
-            return STUCK
-        for i in range(n):
-            d[i] = level - B[at + i * order + i]
+        room, level = sparsity - fin, levels[penalty]
         size = min(room, n)
-        if _choices(n, size, tuning[0]) <= tuning[0]:
-            if size > 0 and not _are_below(B, at, order, n, size, d, sel, mags, roots):
-                return STUCK
-            kept, n_forced, branch, tested = 0, 0, -1, True
-        else:
+        tested = _choices(n, size, tuning[0]) <= tuning[0]
+        good = order >= 0
+        if good:
             for i in range(n):
-                if not d[i] > 0.0:
-                    return STUCK
+                d[i] = level - B[at + i * order + i]
+                good &= tested | (d[i] > 0.0)
+        if good and tested and size > 0:
+            good = _are_below(B, at, order, n, size, d, sel, mags, roots)
+        if not good:
+            penalty += 1
+            if penalty >= most:
+                return STUCK
+            if penalty >= len(forms):
+                return WANTING
+            order = _lay_out(forms[penalty], B, at, inside, fin, ids[first:], n, levels[penalty], h)
+            slots[slot, PENALTY], slots[slot, ORDER] = penalty, order
+            continue
+        kept, n_forced, branch = 0, 0, -1
+        if not tested:
+            for i in range(n):
                 act[i] = i
-            tested = False
-            if n <= tuning[1] * room and _is_definite(B, at, order, act, n, d, mags, roots):
-                kept, n_forced, branch = 0, 0, -1
-            else:
+            if not (n <= tuning[1] * room and _is_definite(B, at, order, act, n, d, mags, roots)):
                 for i in range(n):
                     roots[i] = 1.0 / math.sqrt(d[i])
                 for i in range(n):
@@ -488,6 +509,6 @@ def walk(
         slots[slot, COUNT], slots[slot, ORDER] = n - 1, n - 1
         slots[following, COUNT], slots[following, ORDER] = n - 1, n - 1
         slots[following, MATRIX], slots[following, FEATURES] = there, first + n - 1
-        slots[following, INSIDE] = fin + 1
+        slots[following, INSIDE], slots[following, PENALTY] = fin + 1, penalty
         state[SLOT] = following
     return DONE

@@ -111,11 +111,11 @@ class Tree(Sequence[Step]):
 
     def embedded(self, places: IntArray) -> Tree:
         """Return the tree in terms of the features of which these were a part."""
-        branches = self.branches
-        if (branches >= 0).any():
-            branches = np.where(branches >= 0, places[branches], -1).astype(np.int32)
-        removed, forced = places[self.removed], places[self.forced]
-        return Tree(branches, removed, self.removed_ends, forced, self.forced_ends)
+        branches = np.full(len(self), -1, dtype=np.intp)
+        chosen = self.branches >= 0
+        branches[chosen] = places[self.branches[chosen]]
+        removed, forced = _joined([places[self.removed]]), _joined([places[self.forced]])
+        return Tree(_joined([branches]), removed, self.removed_ends, forced, self.forced_ends)
 
 
 def _end_to_end(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
