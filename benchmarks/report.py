@@ -36,6 +36,11 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "unit seconds": lambda x: f"{x:.2g}",
     "units": lambda x: f"{x:.3g}",
     "ratio": lambda x: f"{x:.1f}",
+    "in NumPy": lambda x: f"{x:.3g}",
+    "compiled": lambda x: f"{x:.3g}",
+    "gap compiled": lambda x: f"{x:.1e}",
+    "one": lambda x: f"{x:.3g}",
+    "two": lambda x: f"{x:.3g}",
 }
 LEFT = ("instance", "method", "status")
 

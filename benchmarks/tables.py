@@ -12,6 +12,14 @@ import numpy as np
 from benchmarks.anytime import ANYTIME_COLUMNS, anytime_cases
 from benchmarks.decomposition import DECOMPOSITION_COLUMNS, decomposition_cases
 from benchmarks.instances import known_values, load
+from benchmarks.kernel import (
+    KERNEL_COLUMNS,
+    STEP_COLUMNS,
+    THREAD_COLUMNS,
+    kernel_cases,
+    step_cases,
+    thread_cases,
+)
 from benchmarks.ladder import LADDER_COLUMNS, WIDE_COLUMNS, ladder_cases, wide_cases
 from benchmarks.measure import COLUMNS, Case, Row, Settings, measure
 from benchmarks.proofs import PROOF_COLUMNS, proof_cases
@@ -195,6 +203,9 @@ TABLES: tuple[Table, ...] = (
     Table("wide", "Gene expression as it is downloaded", WIDE_COLUMNS, wide_cases),
     Table("anytime", "Hard problems under a time limit", ANYTIME_COLUMNS, anytime_cases),
     Table("proofs", "Certificates", PROOF_COLUMNS, proof_cases),
+    Table("steps", "Steps of a walk, compiled and in NumPy", STEP_COLUMNS, step_cases),
+    Table("kernel", "Hard solves, compiled and in NumPy", KERNEL_COLUMNS, kernel_cases),
+    Table("threads", "A long walk on two threads", THREAD_COLUMNS, thread_cases),
     Table("raw", "Thousands of variables", COLUMNS, raw_cases),
     Table(
         "decomposition",
