@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from orthospca.blocks.partition import Blocks as Blocks
     from orthospca.blocks.partition import block_diagonalize as block_diagonalize
     from orthospca.certificate.files import Certificate as Certificate
+    from orthospca.choosing.alternatives import Alternatives as Alternatives
+    from orthospca.choosing.alternatives import alternatives as alternatives
     from orthospca.choosing.cross_validation import (
         cross_validate_sparsity as cross_validate_sparsity,
     )
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from orthospca.path import sparsity_path as sparsity_path
 
 __all__ = [
+    "Alternatives",
     "Blocks",
     "Certificate",
     "Component",
@@ -36,6 +39,7 @@ __all__ = [
     "OrthogonalSparsePCA",
     "Result",
     "Status",
+    "alternatives",
     "block_diagonalize",
     "cross_validate_sparsity",
     "datasets",
@@ -47,6 +51,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "Alternatives": "orthospca.choosing.alternatives",
+    "alternatives": "orthospca.choosing.alternatives",
     "Blocks": "orthospca.blocks.partition",
     "Certificate": "orthospca.certificate.files",
     "Component": "orthospca.model.result",

@@ -105,9 +105,9 @@ def solve(
         threshold has no effect.
     resume : path, optional
         A file to keep the certificate in, with ``proof`` as if it were true.  If it is there
-        already, it is verified, its finished stages are not solved again, and one of another
-        problem is refused.  It is written anew after stages that took a second or more, and at the
-        end, all or nothing, so that a run that was killed can be taken up again.
+        already, it is verified, its finished stages and rungs are not proved again, and one of
+        another problem is refused.  It is written anew now and then while a stage is being solved,
+        and at the end, all or nothing, so that a run that was killed can be taken up again.
     feature_names : sequence of str, optional
         One name for each feature; without it those of Q, if it is a data frame (pandas, polars) or
         a :class:`~orthospca.DataCovariance` of one.

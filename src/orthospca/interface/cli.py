@@ -14,6 +14,7 @@ import typer
 
 from orthospca._errors import InputError
 from orthospca._methods import Method
+from orthospca.interface.cli_alternatives import alternatives
 from orthospca.interface.cli_choosing import path, stability
 from orthospca.interface.endings import (
     BAD_INPUT,
@@ -339,5 +340,5 @@ def paper(
 
 
 # In the order in which help lists them.
-for _command in (fit, path, stability, verify, demo, paper):
+for _command in (fit, path, alternatives, stability, verify, demo, paper):
     app.command()(_command)

@@ -1,0 +1,153 @@
+"""Tests of the list of supports that are nearly as good as the best."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from helpers.problems import MATRICES
+from orthospca import DataCovariance, alternatives, datasets, solve
+from orthospca._errors import InputError
+from orthospca.interface.cli import app
+from orthospca.model.stage import Subproblem
+from orthospca.supports.best import values_on_supports
+
+
+def listed(found: object) -> set[tuple[int, ...]]:
+    return {tuple(support.tolist()) for support in found.supports}
+
+
+def enumerated(
+    Q: np.ndarray, p: int, tolerance: float, previous: np.ndarray | None = None
+) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
+    """Supports that must be listed, and those that may be: rounding decides between them."""
+    n = len(Q)
+    X = np.zeros((n, 0)) if previous is None else np.ascontiguousarray(previous.T)
+    supports = np.array(list(itertools.combinations(range(n), p)))
+    values = values_on_supports(Subproblem(Q, p, X), supports)
+    best = values.max()
+    level, slack = best - tolerance * abs(best), 1e-9 * (float(np.abs(Q).max()) + 1e-300)
+    must = {tuple(s) for s, v in zip(supports.tolist(), values, strict=True) if v >= level + slack}
+    may = {tuple(s) for s, v in zip(supports.tolist(), values, strict=True) if v >= level - slack}
+    return must, may
+
+
+@pytest.mark.parametrize("p", [3, 4, 5, 6])
+@pytest.mark.parametrize("tolerance", [0.01, 0.05, 0.1, 0.3])
+def test_pitprops(p: int, tolerance: float) -> None:
+    """Tests the list against every support."""
+    Q = datasets.load_pitprops().covariance()
+    found = alternatives(Q, p, tolerance)
+    must, may = enumerated(Q, p, tolerance)
+    assert must == may == listed(found)
+    assert found.complete and found.note == ""
+    assert (np.diff(found.variances) <= 0).all()
+    assert found.frequencies.sum() == pytest.approx(p)
+
+
+@pytest.mark.parametrize("kind", MATRICES)
+def test_random_problems(kind: str) -> None:
+    """Tests every kind of matrix, with ties and without, first components and later ones."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 9))
+        p = int(rng.integers(1, n))
+        Q = MATRICES[kind](rng, n)
+        Q = 0.5 * (Q + Q.T)
+        previous = None
+        if seed % 3 == 0:
+            previous = solve(Q, p, 1).components
+        tolerance = float(rng.choice([0.0, 0.01, 0.2, 1.0]))
+        must, may = enumerated(Q, p, tolerance, previous)
+        found = alternatives(Q, p, tolerance, previous=previous, max_supports=10_000)
+        assert found.complete
+        if previous is None or (np.count_nonzero(previous, axis=1) > 1).all():
+            assert must <= listed(found) <= may
+
+
+def test_exact_ties() -> None:
+    """Tests matrices in which many supports are the best."""
+    ones = np.ones((8, 8))
+    assert len(alternatives(ones, 3, 0.0)) == 56
+    assert len(alternatives(np.eye(7), 2, 0.0)) == 21
+    two = np.kron(np.eye(2), np.full((3, 3), 2.0) + np.eye(3))
+    found = alternatives(two, 3, 0.01)
+    assert listed(found) == {(0, 1, 2), (3, 4, 5)}
+    assert len(found.in_all) == len(found.in_none) == 0
+
+
+def test_wide_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests data whose covariance is not formed against the matrix."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((30, 4100)) * np.geomspace(3, 0.5, 4100)
+    found = alternatives(DataCovariance(rows), 3, 0.02)
+    matrix = np.cov(rows[:, :300], rowvar=False)
+    expected = alternatives(matrix, 3, 0.02)
+    assert found.complete
+    assert listed(found) >= listed(expected)
+    assert found.variances[0] >= expected.variances[0] - 1e-9
+
+
+def test_caps() -> None:
+    """Tests that a list that was cut short says so."""
+    Q = datasets.load_pitprops().covariance()
+    few = alternatives(Q, 5, 0.3, max_supports=7)
+    assert len(few) == 7 and not few.complete and "max_supports is 7" in few.note
+    assert "max_supports is 7" in few.summary()
+    noise = np.corrcoef(np.random.default_rng(0).standard_normal((80, 60)).T)
+    short = alternatives(noise, 10, 0.05, time_limit=0.3, max_supports=10**6)
+    assert not short.complete and "stopped" in short.note
+
+
+def test_bad_input() -> None:
+    """Tests one sentence for each."""
+    Q = np.eye(4)
+    with pytest.raises(InputError, match="tolerance must be"):
+        alternatives(Q, 2, -0.1)
+    with pytest.raises(InputError, match="max_supports must be"):
+        alternatives(Q, 2, max_supports=0)
+    with pytest.raises(InputError, match=r"previous must be components in rows, of 4 features"):
+        alternatives(Q, 2, previous=np.eye(3))
+    with pytest.raises(InputError, match="previous must be orthonormal"):
+        alternatives(Q, 2, previous=np.ones((1, 4)))
+
+
+def test_colon() -> None:
+    """Tests five hundred genes: complete within one percent."""
+    folder = os.environ.get("ORTHOSPCA_DATA")
+    if not folder:
+        pytest.skip("the environment variable ORTHOSPCA_DATA names no folder of reference data")
+    Q = np.loadtxt(Path(folder) / "CovColon_500.csv", delimiter=",", comments="#", ndmin=2)
+    found = alternatives(0.5 * (Q + Q.T), 10, 0.01)
+    assert found.complete
+    assert len(found) >= 1
+
+
+def test_command(tmp_path: Path) -> None:
+    """Tests the command: table, files, exit codes."""
+    table = tmp_path / "x.csv"
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((40, 6)) @ rng.standard_normal((6, 6))
+    text = "\n".join([",".join("abcdef"), *(",".join(map(repr, row.tolist())) for row in rows)])
+    table.write_text(text, encoding="utf-8")
+    out = tmp_path / "out"
+    run = CliRunner().invoke(
+        app, ["alternatives", str(table), "-p", "2", "--within", "20%", "-o", str(out)]
+    )
+    assert run.exit_code == 0, run.output
+    assert "no other" in run.output
+    written = json.loads((out / "alternatives.json").read_text(encoding="utf-8"))
+    assert written["complete"] is True
+    assert (out / "alternatives.csv").read_text(encoding="utf-8").startswith("rank,variance")
+    wrong = CliRunner().invoke(app, ["alternatives", str(table), "--within", "much"])
+    assert wrong.exit_code == 2
+    cut = CliRunner().invoke(
+        app, ["alternatives", str(table), "-p", "3", "--within", "90%", "--most", "1", "--json"]
+    )
+    assert cut.exit_code == 3
