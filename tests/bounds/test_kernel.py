@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -347,6 +348,47 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     found = walked(problem, incumbent, incumbent.value * 1.01, AT_ONCE)
     assert found.complete or found.best is not incumbent
     assert solve(problem.covariance, 4).status.name == "OPTIMAL"
+
+
+def test_parts_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that a part that is sent to a machine without a compiler is closed there as well."""
+    problem = problem_of(13, 30, 8)
+    incumbent = find_incumbent(problem)
+    assert incumbent is not None
+    level = incumbent.value + 1e-4 * abs(incumbent.value)
+    whole = walked(problem, incumbent, level, AT_ONCE)
+    work = Conditioning(problem, IN_PARTS)
+    everywhere = np.arange(problem.n_features)
+    part = compiled._Part(
+        work, incumbent, level, level, everywhere[:0], everywhere, 0, math.inf, math.inf
+    )
+    monkeypatch.setattr(compiled, "is_ready", lambda seconds: False)
+    closed = part.run(None)
+    assert closed.complete
+    assert same(closed.steps, whole.steps)
+    assert not part.run(lambda: True).complete
+    assert not replace(part, budget=2.0).run(None).complete
+
+
+def test_a_compiler_that_does_not_work(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Tests that a broken installation is told in one line, and does no harm."""
+    compiled._loaded.cache_clear()
+    monkeypatch.setitem(sys.modules, "orthospca.bounds.conditioning.kernel", None)
+    monkeypatch.delattr("orthospca.bounds.conditioning.kernel", raising=False)
+    try:
+        problem = problem_of(1)
+        incumbent = find_incumbent(problem)
+        assert incumbent is not None
+        with caplog.at_level(logging.WARNING, logger="orthospca"):
+            for _ in range(2):
+                found = walked(problem, incumbent, incumbent.value * 1.01, AT_ONCE)
+                assert found.complete or found.best is not incumbent
+        assert len(caplog.records) == 1
+        assert "the search is not compiled" in caplog.text
+    finally:
+        compiled._loaded.cache_clear()
 
 
 def test_compiling_is_announced(

@@ -48,15 +48,25 @@ _log = logging.getLogger("orthospca")
 
 @cache
 def is_installed() -> bool:
-    """Whether there is something to compile with."""
+    """Whether there is something to compile with, as far as can be told without loading it."""
     return importlib.util.find_spec("numba") is not None
+
+
+@cache
+def _loaded() -> Any:
+    """The module of the loop, not compiled yet; None if it cannot be loaded."""
+    try:
+        from orthospca.bounds.conditioning import kernel
+    except Exception as error:  # another NumPy than it knows, or no place to keep what is compiled
+        _log.warning("orthospca: the search is not compiled (%s)", error)
+        return None
+    return kernel
 
 
 @cache
 def _kernel() -> Any:
     """The module of the loop, ready to run."""
-    from orthospca.bounds.conditioning import kernel
-
+    kernel = _loaded()
     if not _is_compiled(kernel):
         _log.warning(
             "orthospca: compiling the search for this machine; this happens once and takes "
@@ -77,12 +87,10 @@ def _is_compiled(kernel: Any) -> bool:
 
 def is_ready(seconds_left: float) -> bool:
     """Whether the loop can take over within the time that is left."""
-    if not is_installed():
+    if not is_installed() or _loaded() is None:
         return False
     if _kernel.cache_info().currsize == 0 and seconds_left < COMPILING:
-        from orthospca.bounds.conditioning import kernel
-
-        return _is_compiled(kernel)
+        return _is_compiled(_loaded())
     return True
 
 
@@ -140,6 +148,9 @@ class _Run:
 
     def close(self, node: Pending) -> bool:
         """Close a node and everything below it; what is open if that fails is left."""
+        if not is_ready(math.inf):
+            # Another machine, which has been sent this part and has nothing to compile with.
+            return self._close_in_numpy(node)
         walk, kernel = self.walk, _kernel()
         state = _State.of(kernel, walk, walk.gathered(node, node.penalty))
         while True:
@@ -170,6 +181,19 @@ class _Run:
                 self.left += children[i + 1 :]
                 return False
         return True
+
+    def _close_in_numpy(self, node: Pending) -> bool:
+        walk, incumbent = self.walk, self.walk.best
+        before, walk.pending = walk.pending, [node]
+        while walk.pending and not (walk.work > self.budget or self.stop()):
+            walk.step()
+            self.improved |= walk.best is not incumbent
+            if self.improved:
+                break
+        self.left += walk.pending[::-1]
+        complete = not walk.pending and not self.improved
+        walk.pending = before
+        return complete
 
     def branch(self, node: Pending) -> list[Pending]:
         """Take one step in NumPy; return the children, in the order of the walk."""
