@@ -17,7 +17,8 @@ import pytest
 
 from helpers.critical import Critical, first_level, is_definite
 from orthospca import solve
-from orthospca.bounds.conditioning import compiled
+from orthospca.bounds.conditioning import compiled, state
+from orthospca.bounds.conditioning.state import State
 from orthospca.bounds.conditioning.steps import Record, Step, Tree
 from orthospca.bounds.conditioning.walk import Conditioning, Tally, Walk
 from orthospca.facade import solve_as_set
@@ -201,11 +202,11 @@ def first_step(
     tuning = WalkTuning(penalties=(penalty,), enumerate_below=0, full_share=share)
     poor = Candidate(-math.inf, np.zeros(problem.n_features))
     walk = Walk.of_a_part(Conditioning(problem, tuning), poor, level, level)
-    state = compiled._State.of(kernel(), walk, walk.node(inside, free, 0))
-    code = state.advance((0, share, 3, 2000, 100), 0.0)
+    begun = State.of(kernel(), walk, walk.node(inside, free, 0))
+    code = begun.advance((0, share, 3, 2000, 100), 0.0)
     if code == kernel().STUCK:
         return None
-    step = state.recorded()[0]
+    step = begun.recorded()[0]
     return set(step.removed.tolist()), set(step.forced.tolist())
 
 
@@ -274,8 +275,8 @@ def test_not_a_number_rules_nothing_out(value: float) -> None:
     matrix[0, 1] = matrix[1, 0] = value
     for inside in (0, 1):
         places = np.arange(5), np.arange(inside), np.arange(inside, 5)
-        state = compiled._State(kernel(), matrix, 3.0, *places, 3, 1)
-        code = state.advance((0, 4, 3, 2000, 100))
+        begun = State(kernel(), matrix, 3.0, *places, 3, 1)
+        code = begun.advance((0, 4, 3, 2000, 100))
         closed = code == kernel().DONE
         assert not closed
 
@@ -306,9 +307,9 @@ def test_arrays_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     assert incumbent is not None
     level = incumbent.value + 1e-4 * abs(incumbent.value)
     whole = walked(problem, incumbent, level, AT_ONCE)
-    monkeypatch.setattr(compiled, "RECORDED", 3)
-    monkeypatch.setattr(compiled, "NAMED", 1)
-    monkeypatch.setattr(compiled, "QUANTUM", 1)
+    monkeypatch.setattr(state, "RECORDED", 3)
+    monkeypatch.setattr(state, "NAMED", 1)
+    monkeypatch.setattr(state, "QUANTUM", 1)
     assert same(walked(problem, incumbent, level, AT_ONCE).steps, whole.steps)
     assert len(whole.steps) > 20
 
