@@ -52,8 +52,8 @@ LONGEST_HEADER = 2**12
 MOST_SUMS, TILE = 2**25, 256
 #: Features of which a part of ``BᵀB`` is formed, at most.
 LARGEST_PART = 6000
-#: Supports of one leaf, at most, that are tested one by one.
-LARGEST_LEAF = 100_000
+#: Supports of one leaf, and of the end of the sequence, at most, that are tested one by one.
+LARGEST_LEAF, LARGEST_END = 100_000, 2**18
 #: Multiples of the level by which vectors that are not feasible are pushed down, tried in turn.
 PENALTIES = (0.0, 10.0, 1e3, 1e5)
 #: Rounds of weights that a step is given, and whether what each of them shows is used.
@@ -373,9 +373,9 @@ def _check_exhausted(components: Array, limits: list[int], found: int) -> None:
     X = components.T
     alone = (np.count_nonzero(X, axis=0) == 1) if found else np.zeros(0, dtype=bool)
     left = np.flatnonzero(~(X[:, alone] != 0).any(axis=1))
-    if len(left) == 0:
+    if len(left) == 0 or _nothing_orthogonal(X[left]):
         return
-    if math.comb(len(left), min(p, len(left))) > LARGEST_LEAF:
+    if math.comb(len(left), min(p, len(left))) > LARGEST_END:
         raise Rejected("exhausted: too many supports to look at")
     for support in itertools.combinations(left.tolist(), min(p, len(left))):
         if not _nothing_orthogonal(X[list(support)]):

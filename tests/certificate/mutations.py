@@ -72,7 +72,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
     ),
     "zero is not of unit length": ("_check_component: 0 < len(support) <= p -> len(support) <= p",),
     "limits the time only": (
-        "_check_exhausted: math.comb(len(left), min(p, … (left))) > LARGEST_LEAF -> False",
+        "_check_exhausted: math.comb(len(left), min(p, len(left))) > LARGEST_END -> False",
     ),
     "without it less is proved, not more": (
         "_Stage.largest_single: ~self.touched & ~self.spent -> ~self.touched",
