@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import os
 import re
 import runpy
@@ -165,6 +166,9 @@ def resolves(name: str) -> bool:
 def test_names_in_the_documentation_resolve(page):
     """Tests that every dotted name of the package that a page mentions can be imported."""
     names = sorted(set(DOTTED.findall(page.read_text(encoding="utf-8"))))
+    if importlib.util.find_spec("numba") is None:
+        # The compiled loop cannot be imported without its compiler.
+        names = [name for name in names if ".conditioning.kernel" not in name]
     assert [name for name in names if not resolves(name)] == []
 
 
