@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,9 @@ from helpers.problems import MATRICES
 from orthospca import DataCovariance, alternatives, datasets, solve
 from orthospca._errors import InputError
 from orthospca.interface.cli import app
+from orthospca.model import settings
 from orthospca.model.stage import Subproblem
+from orthospca.model.tuning import DEFAULT
 from orthospca.supports.best import values_on_supports
 
 
@@ -65,10 +68,13 @@ def test_random_problems(kind: str) -> None:
             previous = solve(Q, p, 1).components
         tolerance = float(rng.choice([0.0, 0.01, 0.2, 1.0]))
         must, may = enumerated(Q, p, tolerance, previous)
+        if previous is not None and np.count_nonzero(previous) == 1:
+            # What is used up is in no support; the others have the size that is asked for.
+            spent = int(np.flatnonzero(previous)[0])
+            must = {T for T in must if spent not in T}
         found = alternatives(Q, p, tolerance, previous=previous, max_supports=10_000)
         assert found.complete
-        if previous is None or (np.count_nonzero(previous, axis=1) > 1).all():
-            assert must <= listed(found) <= may
+        assert must <= listed(found) <= may
 
 
 def test_exact_ties() -> None:
@@ -82,10 +88,14 @@ def test_exact_ties() -> None:
     assert len(found.in_all) == len(found.in_none) == 0
 
 
-def test_wide_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests data whose covariance is not formed against the matrix."""
+@pytest.mark.parametrize("cheap", [True, False])
+def test_wide_data(monkeypatch: pytest.MonkeyPatch, cheap: bool) -> None:
+    """Tests data whose covariance is not formed against the matrix, also where rows are dear."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((30, 4100)) * np.geomspace(3, 0.5, 4100)
+    if not cheap:
+        wide = replace(DEFAULT.wide, cheap_products=0.0)
+        monkeypatch.setattr(settings, "DEFAULT", replace(DEFAULT, wide=wide))
     found = alternatives(DataCovariance(rows), 3, 0.02)
     matrix = np.cov(rows[:, :300], rowvar=False)
     expected = alternatives(matrix, 3, 0.02)
@@ -116,6 +126,8 @@ def test_bad_input() -> None:
         alternatives(Q, 2, previous=np.eye(3))
     with pytest.raises(InputError, match="previous must be orthonormal"):
         alternatives(Q, 2, previous=np.ones((1, 4)))
+    with pytest.raises(InputError, match="previous must be an array of numbers, got 'abc'"):
+        alternatives(Q, 2, previous="abc")
 
 
 def test_colon() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -154,7 +154,7 @@ def alternatives(
         How far below the best variance, relative to it, a support may be.
     previous : array-like of shape (k, n), optional
         Components that the vectors must be orthogonal to, as rows: the alternatives are then those
-        of the next stage.
+        of the next stage.  A feature that one of them uses alone is in none of the supports.
     max_supports : int
         List at most so many; with more of them ``complete`` is false.
     gap : float
@@ -207,7 +207,10 @@ def _validate_previous(previous: Any, n: int) -> Array:
     """Return components as columns."""
     if previous is None:
         return np.zeros((n, 0))
-    rows = np.asarray(previous, dtype=float)
+    try:
+        rows = np.asarray(previous, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"previous must be an array of numbers, got {previous!r}") from None
     if rows.ndim != 2 or rows.shape[1] != n or not np.isfinite(rows).all():
         raise InputError(
             f"previous must be components in rows, of {n} features, got the shape {rows.shape}"
@@ -230,10 +233,18 @@ class _Search:
         # Features that are not used up.
         self._kept = np.arange(self.n)
         if isinstance(problem, DataProblem):
+            # As for a proof: rung after rung, and features are ruled out by the border rule alone.
+            # A search by traces closes what is below the best vector, and so lists nothing.
+            settings = replace(settings, proof=True)
             data = WideProblem(problem.covariance, self.size, settings)
             self._stages: Any = WideStages(data, settings, watch)
             self._form: Form = DataForm(
-                problem.covariance, self.size, previous, data.profiles, tuning=settings.tuning
+                problem.covariance,
+                self.size,
+                previous,
+                data.profiles,
+                tuning=settings.tuning,
+                proof=True,
             )
         else:
             self._stages = MatrixStages(problem.covariance, settings, watch)

@@ -16,7 +16,6 @@ from orthospca.bounds.conditioning.walk import Conditioning, Pending, Walk
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import WalkTuning
-from orthospca.numerics.rounding import UNIT
 from orthospca.supports.best import Candidate, values_on_supports
 from orthospca.supports.enumeration import supports_between
 
@@ -52,7 +51,7 @@ class Listing(Walk):
         self.values: list[float] = []
         self.full = False
         # What is on the level up to rounding is listed.
-        self._lowest = level - 64 * problem.sparsity * UNIT * problem.scale
+        self._lowest = level - problem.resolution
 
     def run(self, stop: Callable[[], bool]) -> bool:
         """List them; whether none can be missing."""
