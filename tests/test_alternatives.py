@@ -113,6 +113,8 @@ def test_caps() -> None:
     noise = np.corrcoef(np.random.default_rng(0).standard_normal((80, 60)).T)
     short = alternatives(noise, 10, 0.05, time_limit=0.3, max_supports=10**6)
     assert not short.complete and "stopped" in short.note
+    assert len(short) >= 1
+    assert len(alternatives(noise, 10, 0.05, time_limit=0.0)) == 1
 
 
 def test_bad_input() -> None:

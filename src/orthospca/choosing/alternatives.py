@@ -261,6 +261,9 @@ class _Search:
         best = outcome.best.value
         level = best - tolerance * abs(best)
         supports, values, note = self._list(level, outcome, most)
+        if note and not supports:
+            # Stopped before anything was listed: the best one is known all the same.
+            supports, values = [np.flatnonzero(outcome.best.vector)], [best]
         if values and max(values) > best:
             # The best component was sought to a tolerance only.
             level = max(values) - tolerance * abs(max(values))
