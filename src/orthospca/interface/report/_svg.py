@@ -63,12 +63,6 @@ class Drawing:
         """What the letters of SVG's own language say."""
         self.parts.append(element("path", class_=kind, d=way))
 
-    def polyline(self, x: Sequence[float], y: Sequence[float], kind: str) -> None:
-        """A line through points."""
-        if len(x):
-            points = [f"{short(a)} {short(b)}" for a, b in zip(x, y, strict=True)]
-            self.path("M" + "L".join(points), kind)
-
     def text(
         self,
         x: float,
