@@ -65,7 +65,31 @@ class Browser:
         self.command("Emulation.setEmulatedMedia", media="", features=colours)
         self.driver.get_log("browser")
         self.driver.get_log("performance")
+        # A page that is shown already would still answer while it is loaded again.
+        self.driver.get("about:blank")
         self.driver.get(page.as_uri())
+        self.wait_for(
+            f"document.readyState === 'complete' && location.href === {page.as_uri()!r}"
+            " && document.querySelector('main') !== null"
+        )
+
+    def wait_for(self, condition: str) -> None:
+        """Wait until an expression of JavaScript is true; scripts of the page may be off."""
+        for _ in range(400):
+            answer = self.command("Runtime.evaluate", expression=condition)
+            if answer["result"].get("value") is True:
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"{condition} was not true within twenty seconds")
+
+    def roles(self) -> dict[str, list[str]]:
+        """The names of what screen readers find, by its role."""
+        found: dict[str, list[str]] = {}
+        for node in self.command("Accessibility.getFullAXTree")["nodes"]:
+            if not node.get("ignored"):
+                role = node["role"]["value"]
+                found.setdefault(role, []).append(node.get("name", {}).get("value", ""))
+        return found
 
     def run(self, code: str) -> Any:
         """What an expression of JavaScript gives."""
@@ -382,12 +406,12 @@ def test_print(browser, page):
 def test_screen_readers(browser, page):
     """Tests the tree that screen readers read: landmarks, headings in order, names for all."""
     browser.open(page)
-    nodes = browser.command("Accessibility.getFullAXTree")["nodes"]
-    found: dict[str, list[str]] = {}
-    for node in nodes:
-        if not node.get("ignored"):
-            role = node["role"]["value"]
-            found.setdefault(role, []).append(node.get("name", {}).get("value", ""))
+    # The tree is made beside the page, and may come later than it.
+    for _ in range(100):
+        found = browser.roles()
+        if "main" in found:
+            break
+        time.sleep(0.05)
     assert len(found["main"]) == 1 and found["navigation"] == ["Contents"]
     for role in ("button", "link", "combobox", "searchbox", "image", "table", "region"):
         assert found.get(role), role
