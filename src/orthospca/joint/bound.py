@@ -1,0 +1,45 @@
+"""One positive semidefinite matrix, and what it proves of every orthonormal set of components.
+
+For orthonormal ``x_1 … x_K`` and every ``M ⪰ 0``
+
+    Σ x_kᵀQx_k  =  Σ x_kᵀ(Q - M)x_k + ⟨M, Σ x_k x_kᵀ⟩  ≤  Σ v_{p_k}(Q - M) + tr M,
+
+because ``Σ x_k x_kᵀ ⪯ I``; v_p is the largest value of a unit vector with p nonzeros.  Any M is valid,
+so that rounding costs sharpness and nothing else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from orthospca._typing import Array, IntArray
+from orthospca.numerics.rigor import proves_positive_definite
+from orthospca.numerics.rounding import add_up
+
+def rigorous(Q: Array, M: Array, at: IntArray) -> tuple[Array, float] | None:
+    """Return ``A`` and a bound on ``tr(Q - A)`` with ``Q - A`` proved positive semidefinite.
+
+    A is Q less M, lifted by what rounding may have taken from its eigenvalues.
+
+    Parameters
+    ----------
+    Q : array of shape (n, n)
+    M : array of shape (m, m)
+    at : integer array
+        The features that M is of.
+    """
+    A = np.array(Q)
+    block = 0.5 * (M + M.T)
+    lift = 1e-14 * (float(np.trace(block)) + float(np.abs(Q[np.ix_(at, at)]).max(initial=0.0)))
+    for _ in range(20):
+        lifted = block + lift * np.eye(len(at))
+        part = Q[np.ix_(at, at)] - lifted
+        part = 0.5 * (part + part.T)
+        # Q - A is what counts, and it is known up to one rounding.
+        difference = Q[np.ix_(at, at)] - part
+        size = float(np.abs(Q[np.ix_(at, at)]).max(initial=0.0) + np.abs(part).max(initial=0.0))
+        if proves_positive_definite(difference, 2.0**-52 * size):
+            A[np.ix_(at, at)] = part
+            entries = [*Q.diagonal()[at].tolist(), *(-part.diagonal()).tolist()]
+            return A, add_up(*entries) if len(entries) > 1 else 0.0
+        lift = 4 * lift + 1e-300
+    return None

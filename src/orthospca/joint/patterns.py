@@ -1,0 +1,127 @@
+"""The sets of features that components of a joint problem may use.
+
+A pattern is the set of features on which a vector is not zero, so patterns of all sizes up to the
+sparsity are listed.  They are kept as rows of one array; short ones are filled up with features that
+are not there, whose diagonal is far below every value, so that all are worked on in one sweep.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from orthospca._typing import Array, BoolArray, IntArray
+from orthospca.numerics.rigor import proved_below_stacked
+from orthospca.numerics.rounding import UNIT
+
+#: Matrices whose eigenvalues are computed, or bounded, at once.
+AT_ONCE = 20_000
+
+
+def count_patterns(n: int, largest: int) -> int:
+    """Number of sets of at most so many of n features, the empty one left out."""
+    return sum(math.comb(n, size) for size in range(1, min(n, largest) + 1))
+
+
+class Patterns:
+    """Many sets of features, each of at most ``width``.
+
+    Parameters
+    ----------
+    n : int
+        Features there are.
+    rows : sequence of integer arrays of shape (count, size)
+        The sets, by size.
+
+    Attributes
+    ----------
+    index : integer array of shape (N, width)
+        Numbers from n on stand for features that are not there.
+    sizes : integer array of shape (N,)
+    """
+
+    def __init__(self, n: int, rows: Sequence[IntArray]) -> None:
+        self.n = n
+        self.width = max((part.shape[1] for part in rows), default=1)
+        padded = []
+        for part in rows:
+            filling = np.arange(n, n + self.width - part.shape[1])
+            padded.append(np.hstack([part, np.broadcast_to(filling, (len(part), len(filling)))]))
+        self.index: IntArray = np.vstack([np.zeros((0, self.width), np.intp), *padded])
+        self.sizes: IntArray = np.count_nonzero(self.index < n, axis=1)
+
+    @classmethod
+    def all_of(cls, n: int, largest: int) -> Patterns:
+        """Every set of at most so many features."""
+        rows = []
+        for size in range(1, min(n, largest) + 1):
+            flat = itertools.chain.from_iterable(itertools.combinations(range(n), size))
+            rows.append(np.fromiter(flat, np.intp).reshape(-1, size))
+        return cls(n, rows)
+
+    @classmethod
+    def within(cls, n: int, sets: Iterable[Iterable[int]]) -> Patterns:
+        """The given sets."""
+        by_size: dict[int, list[tuple[int, ...]]] = {}
+        for members in sorted({tuple(sorted(members)) for members in sets}):
+            by_size.setdefault(len(members), []).append(members)
+        return cls(n, [np.array(by_size[size], dtype=np.intp) for size in sorted(by_size)])
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @cached_property
+    def inside(self) -> BoolArray:
+        """Which features each set has, of shape (N, n)."""
+        table = np.zeros((len(self), self.n + self.width), dtype=bool)
+        np.put_along_axis(table, self.index, True, axis=1)
+        return np.ascontiguousarray(table[:, : self.n])
+
+    def members(self, i: int) -> IntArray:
+        """The features of one set."""
+        return self.index[i, : self.sizes[i]]
+
+    def extended(self, A: Array) -> Array:
+        """Return the matrix with rows for the features that are not there."""
+        size = float(np.abs(A).max(initial=0.0))
+        larger = np.zeros((self.n + self.width, self.n + self.width))
+        larger[: self.n, : self.n] = A
+        # Below -λ of every submatrix, so that the largest eigenvalue is that of the features.
+        np.fill_diagonal(larger[self.n :, self.n :], -4.0 * self.width * size - 1e-300)
+        return larger
+
+    def values(self, A: Array, which: IntArray) -> Array:
+        """Largest eigenvalue of A on each of some sets."""
+        larger, index = self.extended(A), self.index[which]
+        found = np.empty(len(which))
+        for start in range(0, len(which), AT_ONCE):
+            rows = index[start : start + AT_ONCE]
+            matrices = larger[rows[:, :, None], rows[:, None, :]]
+            found[start : start + AT_ONCE] = np.linalg.eigvalsh(matrices)[:, -1]
+        return found
+
+    def proved_below(
+        self, A: Array, which: IntArray, threshold: float, prices: Array | None = None
+    ) -> BoolArray:
+        """Where it is proved that ``λmax(A on S) - Σ_{j ∈ S} price_j < threshold``."""
+        larger, index = self.extended(A), self.index[which]
+        proved = np.empty(len(which), dtype=bool)
+        size = float(np.abs(larger).max())
+        for start in range(0, len(which), AT_ONCE):
+            part = which[start : start + AT_ONCE]
+            rows = index[start : start + AT_ONCE].T
+            stack = larger[rows[:, None, :], rows[None, :, :]]
+            radius = 0.0
+            if prices is not None:
+                paid = self.inside[part] @ prices
+                on_diagonal = np.arange(self.width)
+                stack[on_diagonal, on_diagonal] -= paid
+                # The sum of prices, and its subtraction.
+                most = float(paid.max(initial=0.0))
+                radius = 2 * (self.width + 4) * UNIT * (most + size)
+            proved[start : start + AT_ONCE] = proved_below_stacked(stack, threshold, radius)
+        return proved

@@ -1,0 +1,155 @@
+"""Branch and bound over the patterns of all components together."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthospca._typing import Array, IntArray
+from orthospca.joint.branching import split
+from orthospca.joint.multipliers import Multipliers
+from orthospca.joint.node import Bounding, Effort, Group, Node
+from orthospca.joint.patterns import Patterns
+from orthospca.model.tolerance import Tolerance
+
+
+@dataclass
+class State:
+    """What a search knows.
+
+    Attributes
+    ----------
+    lower : float
+        The variance of the best set found.
+    upper : float
+        Proved of every set.
+    nodes, open_nodes : int
+    """
+
+    lower: float
+    upper: float
+    nodes: int = 0
+    open_nodes: int = 0
+
+
+class Tree:
+    """The search for a better set, among some patterns.
+
+    Parameters
+    ----------
+    Q : array of shape (n, n)
+    limits : sequence of int
+        The sparsity of each component.
+    patterns : Patterns
+        All that a better set may use.
+    outside : float
+        Proved of all sets that use others.
+    tolerance : Tolerance
+    lower : float
+        The variance of a set that is known.
+    suggest : callable
+        Given patterns, one for each component, returns the variance of a set made of them, or of the
+        best one known.
+    """
+
+    def __init__(
+        self,
+        Q: Array,
+        limits: Sequence[int],
+        patterns: Patterns,
+        outside: float,
+        tolerance: Tolerance,
+        lower: float,
+        suggest: Callable[[list[IntArray]], float],
+        start: Multipliers | None = None,
+    ) -> None:
+        self.state = State(lower, math.inf)
+        self._tolerance, self._outside, self._suggest = tolerance, outside, suggest
+        self._limits = tuple(limits)
+        self._patterns = patterns
+        scale = abs(lower) / len(limits) or 1.0
+        self._bounding = Bounding(Q, patterns, scale)
+        self._start = start or Multipliers.begin(len(Q), scale)
+        # Bounds of what is not looked at any more, though it is above the cut.
+        self._left = -math.inf
+        self._cut = self._tolerance.cutoff(lower)
+
+    def run(
+        self, stop: Callable[[State], bool], report: Callable[[State], None] | None = None
+    ) -> State:
+        """Search until the tolerance is met or ``stop`` says so."""
+        state = self.state
+        root = self._root()
+        self._bounding.tighten(root, self._cut, Effort.at_the_root())
+        state.nodes = 1
+        self._round(root)
+        queue: list[tuple[float, int, Node]] = []
+        ticket = 0
+        if root.upper > self._cut:
+            heapq.heappush(queue, (-root.upper, ticket, root))
+        self._note(queue, report)
+        while queue:
+            if stop(state):
+                return state
+            node = heapq.heappop(queue)[2]
+            if node.upper <= self._cut:
+                continue
+            children = [] if node.is_settled else split(node, self._patterns)
+            if not children and node.is_settled:
+                self._end(node)
+            for child in children:
+                self._bounding.tighten(child, self._cut, Effort())
+                state.nodes += 1
+                child.upper = min(child.upper, node.upper)
+                if child.upper > self._cut:
+                    ticket += 1
+                    heapq.heappush(queue, (-child.upper, ticket, child))
+                    if state.nodes % 8 == 0 or child.is_settled:
+                        self._round(child)
+            self._note(queue, report)
+        return state
+
+    def _root(self) -> Node:
+        n = self._patterns.n
+        groups = []
+        for limit in sorted(set(self._limits)):
+            those = np.flatnonzero(self._patterns.sizes <= limit)
+            count = self._limits.count(limit)
+            groups.append(Group(count, those, np.zeros(n, bool), np.zeros(n, bool)))
+        return Node(groups, np.zeros(n, bool), self._start)
+
+    def _end(self, node: Node) -> None:
+        """Bound a node that has nothing to branch on as well as possible."""
+        self._bounding.tighten(node, self._cut, Effort.at_the_end())
+        if node.upper > self._cut:
+            self._left = max(self._left, node.upper)
+
+    def _round(self, node: Node) -> None:
+        """Try to make a set from what a node prefers."""
+        if any(len(group.patterns) == 0 for group in node.groups):
+            return
+        chosen: list[IntArray] = []
+        for group, values in zip(node.groups, node.values, strict=True):
+            order = np.argsort(-values, kind="stable")[: group.count]
+            for k in range(group.count):
+                best = group.patterns[order[min(k, len(order) - 1)]]
+                chosen.append(self._patterns.members(int(best)))
+        self.state.lower = max(self.state.lower, self._suggest(chosen))
+        self._cut = max(self._cut, self._tolerance.cutoff(self.state.lower))
+
+    def _note(
+        self,
+        queue: list[tuple[float, int, Node]],
+        report: Callable[[State], None] | None,
+    ) -> None:
+        """Put together what is proved."""
+        open_upper = -queue[0][0] if queue else -math.inf
+        upper = max(open_upper, self._left, self._cut, self._outside)
+        self.state.upper = min(self.state.upper, upper)
+        self.state.open_nodes = len(queue)
+        if report is not None:
+            report(self.state)
