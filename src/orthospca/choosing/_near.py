@@ -128,9 +128,7 @@ class NearSearch:
         chosen = np.flatnonzero(values >= level - 0.5 * self._margin)
         others = np.delete(values, chosen).max(initial=listing.next_value)
         chosen = chosen[np.argsort(-values[chosen], kind="stable")]
-        near = Near(
-            [kept[listing.supports[i]] for i in chosen], values[chosen], level, note
-        )
+        near = Near([kept[listing.supports[i]] for i in chosen], values[chosen], level, note)
         if note or not self.settings.proof:
             return near
         bests = [best_on_support(listing.problem, listing.supports[i]) for i in chosen]

@@ -12,10 +12,10 @@ import numpy as np
 
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
-from orthospca.data.problem import DataProblem
 from orthospca.certificate.files import Certificate
 from orthospca.certificate.listing import make_list_certificate
 from orthospca.choosing._near import Near, NearSearch
+from orthospca.data.problem import DataProblem
 from orthospca.facade import certified_by, is_wide
 from orthospca.model.journal import Callback
 from orthospca.model.problem import Problem
