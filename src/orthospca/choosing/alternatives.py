@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from orthospca.certificate.listing import make_list_certificate
 from orthospca.choosing._near import Near, NearSearch
 from orthospca.data.problem import DataProblem
 from orthospca.facade import certified_by, is_wide
+from orthospca.model import showing
 from orthospca.model.journal import Callback
 from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
@@ -109,6 +111,33 @@ class Alternatives:
                 for j in np.flatnonzero(self.frequencies > 0)
             },
         }
+
+    def plot(self, kind: str = "alternatives", *given: Any, **options: Any) -> Any:
+        """Draw features and supports, with matplotlib (``pip install "orthospca[plot]"``).
+
+        Parameters
+        ----------
+        kind : {"alternatives"}
+        *given, **options
+            Other arguments of :func:`orthospca.plotting.plot_alternatives`.
+
+        Returns
+        -------
+        Picture
+            Shows itself in a notebook; ``picture.save("alternatives.png")`` keeps it.
+        """
+        return showing.picture(("alternatives",), kind, self, *given, **options)
+
+    def report(self, path: str | PathLike[str], **about: Any) -> None:
+        """Write a report as one HTML file that needs no other file and no network.
+
+        Parameters
+        ----------
+        path : path
+        **about
+            Further arguments of :func:`orthospca.report.write_choice_report`.
+        """
+        showing.reports().write_choice_report(path, alternatives=self, **about)
 
     def summary(self, most: int = 10) -> str:
         """Return the list in words: how many, the best of them, and what they share."""
