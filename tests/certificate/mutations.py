@@ -60,6 +60,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "_integers: array.ndim != 1 -> False",
         "_integers: array.max() <= most -> True",
         "_Check._check_components: len(stages) >= len(limits) -> False",
+        "_Check._check_list: len(T) != p -> False",
         "_Stage.check_tree: not pending -> False",
     ),
     "what is no number fails every comparison later, and infinity is no bound": (

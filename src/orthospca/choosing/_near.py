@@ -76,7 +76,7 @@ class NearSearch:
         self.settings, self.watch = settings, watch
         self.request = Request(problem.sparsity[0], previous)
         alone = np.count_nonzero(previous, axis=0) == 1
-        spent = np.flatnonzero((previous[:, alone] != 0).any(axis=1))
+        self._spent = spent = np.flatnonzero((previous[:, alone] != 0).any(axis=1))
         self.size = min(problem.sparsity[0], self.n - len(spent))
         # What is left of the features where it is laid out, and what no support may contain.
         self._places, self._banned = np.arange(self.n), spent
@@ -119,9 +119,6 @@ class NearSearch:
         level = best - tolerance * abs(best)
         listing, kept, rung, note = self._list(level, outcome, most)
         values = np.array(listing.values)
-        if note and not len(values):
-            # Stopped before anything was listed: the best one is known all the same.
-            return Near([np.flatnonzero(outcome.best.vector)], np.array([best]), level, note)
         if values.max(initial=best) > best:
             # The best component was sought to a tolerance only.
             level = float(values.max() - tolerance * abs(values.max()))
@@ -129,7 +126,9 @@ class NearSearch:
         others = np.delete(values, chosen).max(initial=listing.next_value)
         chosen = chosen[np.argsort(-values[chosen], kind="stable")]
         near = Near([kept[listing.supports[i]] for i in chosen], values[chosen], level, note)
-        if note or not self.settings.proof:
+        if note:
+            return self._with_best(near, outcome.best, most)
+        if not self.settings.proof:
             return near
         bests = [best_on_support(listing.problem, listing.supports[i]) for i in chosen]
         found = tuple(best.embedded(kept, self.n) for best in bests if best is not None)
@@ -140,6 +139,17 @@ class NearSearch:
         proved = 0.5 * (floor + min(level, *(best.value for best in found)))
         rungs = (*_filled(outcome.rungs, self.size - 1), replace(rung, upper=proved))
         return replace(near, bests=found, proved=proved, rungs=rungs)
+
+    def _with_best(self, near: Near, best: Candidate, most: int) -> Near:
+        """A list that was cut short begins with the best support all the same."""
+        used = np.flatnonzero(best.vector)
+        if any(np.isin(used, support).all() for support in near.supports):
+            return near
+        # Where fewer features would do, any others fill it up.
+        others = np.setdiff1d(np.arange(self.n), np.union1d(used, self._spent))
+        first = np.sort(np.append(used, others[: self.size - len(used)]))
+        values = np.append(best.value, near.values)[:most]
+        return replace(near, supports=[first, *near.supports][:most], values=values)
 
     def _list(
         self, level: float, outcome: Outcome, most: int

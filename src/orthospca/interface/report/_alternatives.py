@@ -60,14 +60,14 @@ def _list(found: Alternatives, k: int, whose: str) -> Html:
     title = f"{whose}: variables and supports" if whose else "Variables and supports"
     caption = (
         "A column is a choice of variables, the best one first; the bars say how many of all "
-        f"{len(found)} choices contain a variable. Variables in the same number of choices, never "
-        "together, can stand in for each other."
+        f"{len(found)} choices contain a variable. Variables that are never in the same column "
+        "stand in for each other."
     )
     if columns < len(found):
         caption += f" The best {columns} are drawn."
     if left_out:
         caption += f" {left_out} variables that are in fewer choices are not drawn."
-    chart = _grid(found, rows, columns)
+    chart = _grid(found, rows.tolist(), columns)
     drawn = figure(chart, f"alternatives-{k}", title, caption, numbers=_numbers(found))
     return Html(verdict + element("div", drawn, class_="figures"))
 
