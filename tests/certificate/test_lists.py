@@ -349,3 +349,11 @@ def test_damaged_files(how: str) -> None:
     for seed in SEEDS[:3]:
         for number in range(4):
             judged(DAMAGES[how](base(seed).to_bytes(), np.random.default_rng([seed, number])))
+
+
+def test_a_list_is_nothing_to_go_on_from(tmp_path: Path) -> None:
+    """Tests that a run does not resume from the certificate of a list."""
+    Q = datasets.load_pitprops().covariance()
+    alternatives(Q, 4, 0.05, proof=True).certificate.save(tmp_path / "list.zip")
+    with pytest.raises(InputError, match="is a certificate of alternatives"):
+        solve(Q, 4, 1, resume=tmp_path / "list.zip")
