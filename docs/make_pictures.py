@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from orthospca import alternatives, datasets, plotting, solve
 
-
 STATIC = Path(__file__).parent / "_static"
 
 
