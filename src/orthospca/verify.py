@@ -219,10 +219,8 @@ class _Check:
             raise Rejected("problem: the sparsities make no sense")
         names = (name for name in self.arrays if name.endswith("/steps.npy"))
         self._work = max(sum(len(self.arrays[name]) for name in names), 1)
-        if claim == "components":
-            self._check_components(source, limits)
-        else:
-            self._check_list(source, *limits)
+        checks = {"components": self._check_components, "alternatives": self._check_list}
+        checks[claim](source, limits)
 
     def _check_components(self, source: _Source, limits: list[int]) -> None:
         """Every component has its variance, and every stage its bound."""
@@ -252,9 +250,10 @@ class _Check:
                 raise Rejected("exhausted: all components that were asked for are there")
             _check_exhausted(components, limits[len(stages)])
 
-    def _check_list(self, source: _Source, p: int) -> None:
+    def _check_list(self, source: _Source, limits: list[int]) -> None:
         """Every support that is listed has its variance, and no other one reaches the level."""
         n, claims = source.n, self.manifest["alternatives"]
+        (p,) = limits
         previous = self._floats("previous.npy", (claims["previous"], n))
         for k in range(len(previous)):
             _check_vector(previous, k, n, f"previous component {k + 1}")
@@ -326,7 +325,7 @@ class _Check:
     def _rungs(
         self, proof: _Stage, k: int, p: int, rungs: list[dict[int, float]], where: str
     ) -> Iterator[tuple[int, float]]:
-        """Prove the rungs of a stage from the first to the last."""
+        """Prove the rungs of a stage, of whatever matrix it is, from the first to the last."""
         folder, arrays, n = f"stage-{k}", self.arrays, proof.n
         if f"{folder}/kinds.npy" not in arrays:
             return

@@ -53,7 +53,7 @@ def _list(found: Alternatives, k: int, whose: str) -> Html:
         element("span", sentence(found)),
         class_="verdict" if found.complete else "verdict open",
     )
-    if not len(found):
+    if len(found) < 2:
         return verdict
     rows, left_out = most_frequent(found, MOST_ROWS)
     columns = min(len(found), MOST_COLUMNS)
@@ -78,8 +78,10 @@ def sentence(found: Alternatives) -> str:
         return "No vector with so few variables is left." if found.complete else found.note
     near = f"within {100 * found.tolerance:.3g} % of the best variance"
     if len(found) == 1:
-        claim = "no other choice comes near." if found.complete else f"{found.note}."
-        return f"One choice of variables {near}: {claim}"
+        claim = "no other choice comes near" if found.complete else found.note
+        names = ", ".join(found.names(found.supports[0]))
+        variance = f"variance {found.variances[0]:#.6g}"
+        return f"One choice of variables {near}, {claim}: {names} ({variance})."
     claim = "it is proved that there is no other" if found.complete else found.note
     common = found.names(found.in_all)
     shared = "No variable is in all of them."
