@@ -152,6 +152,12 @@ def test_caps() -> None:
     assert not short.complete and "stopped" in short.note
     assert len(short) >= 1
     assert len(alternatives(noise, 10, 0.05, time_limit=0.0)) == 1
+    asked = iter(range(10**9))
+    ended = alternatives(
+        noise, 10, 0.05, max_supports=10**6, callback=lambda state: next(asked) > 3
+    )
+    assert not ended.complete and "interrupted" in ended.note
+    assert len(ended) >= 1
 
 
 def test_bad_input() -> None:

@@ -176,7 +176,8 @@ class NearSearch:
         if listing.full:
             note = f"and there are more: max_supports is {most}"
         elif not complete:
-            note = "and the search for others was stopped"
+            how = "interrupted" if self.watch.interrupted else "stopped by the time limit"
+            note = f"and the search for others was {how}"
         elif outside > level:
             note = "and more features could matter than a matrix is formed for"
         return listing, kept, Rung(self.size, None, level, len(kept), argument), note

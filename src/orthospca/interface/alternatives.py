@@ -133,7 +133,7 @@ def _write(found: Alternatives, source: Source, about: str, place: Folder, run: 
 def alternatives_of(
     Q: Array | DataCovariance, result: Result, tolerance: float, settings: dict[str, Any]
 ) -> list[Alternatives]:
-    """The alternatives to each component, given those before it."""
+    """The alternatives to each component, given those before it; Ctrl-C leaves the others out."""
     limit: float | None = settings.get("time_limit")
     left, found = math.inf if limit is None else max(limit - result.runtime, 0.0), []
     with working("looking for alternatives"):
@@ -151,6 +151,8 @@ def alternatives_of(
                 )
             )
             left = max(left - found[-1].runtime, 0.0)
+            if "interrupted" in found[-1].note:
+                break
     return found
 
 
