@@ -171,6 +171,10 @@ def test_bad_input() -> None:
         alternatives(Q, 2, previous=np.eye(3))
     with pytest.raises(InputError, match="previous must be orthonormal"):
         alternatives(Q, 2, previous=np.ones((1, 4)))
+    nearly = np.eye(4)[:1] * (1 + 2e-12)
+    assert alternatives(Q, 2, previous=nearly).complete
+    with pytest.raises(InputError, match="previous must be orthonormal"):
+        alternatives(Q, 2, previous=nearly, proof=True)
     with pytest.raises(InputError, match="previous must be an array of numbers, got 'abc'"):
         alternatives(Q, 2, previous="abc")
 

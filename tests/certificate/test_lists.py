@@ -162,6 +162,18 @@ def test_a_missing_support() -> None:
         refused(without(draft, i), "is not below the bound" if i else "may be below it")
 
 
+def test_missing_supports_of_random_lists() -> None:
+    """Tests the same of every kind of matrix and of data, and of later components."""
+    tried = 0
+    for seed in range(60):
+        draft = random_list(seed)
+        p = draft.arrays.get("list/loadings.npy", np.zeros((0, 0))).shape[1]
+        for i in range(draft.manifest["alternatives"]["count"]):
+            assert not checker.verify(without(draft, i, p)), (seed, i)
+            tried += 1
+    assert tried > 200
+
+
 def test_a_support_that_is_none() -> None:
     """Tests supports that do not reach the level, are there already, or are of another size."""
     draft = pitprops()

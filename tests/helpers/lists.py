@@ -54,10 +54,10 @@ def random_list(seed: int, largest: int = 7) -> Draft:
     return list_of(Q, p, tolerance, previous=previous)
 
 
-def without(draft: Draft, i: int) -> Draft:
-    """One support less, in all that is said of it."""
+def without(draft: Draft, i: int, p: int | None = None) -> Draft:
+    """One support of p features less, in all that is said of it; p is the sparsity, or smaller."""
     changed = draft.copy()
-    p = changed.manifest["problem"]["sparsity"][0]
+    p = p or changed.manifest["problem"]["sparsity"][0]
     changed.manifest["alternatives"]["count"] -= 1
     supports = changed.arrays["list/supports.npy"].reshape(-1, p)
     changed.arrays["list/supports.npy"] = np.delete(supports, i, axis=0).ravel()
