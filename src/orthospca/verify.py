@@ -496,7 +496,7 @@ class _Matrix:
 
     def __init__(self, Q: Array) -> None:
         self.Q, self.n, self.diagonal = Q, len(Q), Q.diagonal()
-        self.size = float(np.abs(Q).max())
+        self.size = float(np.abs(Q).max()) or 1.0
 
     def block(self, at: Array) -> Array:
         """Q on some features."""
@@ -531,7 +531,7 @@ class _Factor:
         squares, error = np.einsum("ij,ij->j", B, B), _rel(len(B) + 4)
         self.entry = error * float(squares.max()) + TINY
         self.diagonal = squares * (1 + error) + TINY
-        self.size = float(self.diagonal.max())
+        self.size = float(squares.max()) or 1.0
 
     def block(self, at: Array) -> Array:
         """Q on some features, up to ``entry``."""

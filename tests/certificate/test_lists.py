@@ -369,3 +369,13 @@ def test_a_list_is_nothing_to_go_on_from(tmp_path: Path) -> None:
     alternatives(Q, 4, 0.05, proof=True).certificate.save(tmp_path / "list.zip")
     with pytest.raises(InputError, match="is a certificate of alternatives"):
         solve(Q, 4, 1, resume=tmp_path / "list.zip")
+
+
+def test_odd_matrices() -> None:
+    """Tests a matrix of zeros, one that is negative, and data that do not vary."""
+    for Q, tolerance in ((np.zeros((6, 6)), 0.1), (-np.eye(6), 0.1), (-np.eye(6), 3.0)):
+        draft = list_of(Q, 2, tolerance)
+        assert draft.manifest["alternatives"]["count"] == 15
+        assert checker.verify(draft), checker.verify(draft).reason
+    draft = list_of(DataCovariance(np.ones((5, 6))), 2, 0.1)
+    assert checker.verify(draft), checker.verify(draft).reason
