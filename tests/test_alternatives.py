@@ -88,6 +88,36 @@ def test_exact_ties() -> None:
     assert len(found.in_all) == len(found.in_none) == 0
 
 
+def tied(rng: np.random.Generator) -> np.ndarray:
+    """A matrix of few different numbers, in which whole groups of features can be exchanged."""
+    groups, size = int(rng.integers(2, 4)), int(rng.integers(2, 4))
+    between = rng.integers(-2, 3, size=(groups, groups)).astype(float)
+    Q = np.kron(between + between.T, np.ones((size, size)))
+    Q += np.diag(np.repeat(rng.integers(2, 6, size=groups).astype(float), size))
+    order = rng.permutation(len(Q))
+    return Q[np.ix_(order, order)]
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.01, 0.05, 0.1])
+def test_random_problems_with_exact_ties(tolerance: float) -> None:
+    """Tests that all of several supports with the same variance are listed, or none of them."""
+    several = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        Q = tied(rng)
+        p = int(rng.integers(1, len(Q)))
+        previous = solve(Q, p, 1).components if seed % 3 == 0 else None
+        must, may = enumerated(Q, p, tolerance, previous)
+        if previous is not None and np.count_nonzero(previous) == 1:
+            spent = int(np.flatnonzero(previous)[0])
+            must, may = ({T for T in each if spent not in T} for each in (must, may))
+        found = alternatives(Q, p, tolerance, previous=previous, max_supports=10_000)
+        assert found.complete
+        assert must <= listed(found) <= may
+        several += len(found) > 1
+    assert several > 15
+
+
 @pytest.mark.parametrize("cheap", [True, False])
 def test_wide_data(monkeypatch: pytest.MonkeyPatch, cheap: bool) -> None:
     """Tests data whose covariance is not formed against the matrix, also where rows are dear."""
@@ -110,11 +140,24 @@ def test_caps() -> None:
     few = alternatives(Q, 5, 0.3, max_supports=7)
     assert len(few) == 7 and not few.complete and "max_supports is 7" in few.note
     assert "max_supports is 7" in few.summary()
+    # What is listed is true, and begins with the best.
+    best = alternatives(Q, 5, 0.0)
+    for most in (1, 7):
+        cut = alternatives(Q, 5, 0.3, max_supports=most)
+        assert len(cut) == most
+        assert cut.supports[0].tolist() == best.supports[0].tolist()
+        assert listed(cut) <= listed(alternatives(Q, 5, 0.3))
     noise = np.corrcoef(np.random.default_rng(0).standard_normal((80, 60)).T)
     short = alternatives(noise, 10, 0.05, time_limit=0.3, max_supports=10**6)
     assert not short.complete and "stopped" in short.note
     assert len(short) >= 1
     assert len(alternatives(noise, 10, 0.05, time_limit=0.0)) == 1
+    asked = iter(range(10**9))
+    ended = alternatives(
+        noise, 10, 0.05, max_supports=10**6, callback=lambda state: next(asked) > 3
+    )
+    assert not ended.complete and "interrupted" in ended.note
+    assert len(ended) >= 1
 
 
 def test_bad_input() -> None:
@@ -128,6 +171,10 @@ def test_bad_input() -> None:
         alternatives(Q, 2, previous=np.eye(3))
     with pytest.raises(InputError, match="previous must be orthonormal"):
         alternatives(Q, 2, previous=np.ones((1, 4)))
+    nearly = np.eye(4)[:1] * (1 + 2e-12)
+    assert alternatives(Q, 2, previous=nearly).complete
+    with pytest.raises(InputError, match="previous must be orthonormal"):
+        alternatives(Q, 2, previous=nearly, proof=True)
     with pytest.raises(InputError, match="previous must be an array of numbers, got 'abc'"):
         alternatives(Q, 2, previous="abc")
 

@@ -48,6 +48,7 @@ ARGUMENTS = MappingProxyType(
         "CrossValidation": "held_out",
         "Stability": "stable",
         "StabilityPath": "stable_path",
+        "Alternatives": "near",
     }
 )
 #: How to make a variable that only some pictures need; shown with those.
@@ -67,6 +68,11 @@ stable = stability(X, 8, 3, correlation=True, n_resamples=20, feature_names=name
 from orthospca import stability_path
 
 stable_path = stability_path(X, range(2, 13, 2), correlation=True, n_resamples=20)
+""",
+        "near": """\
+from orthospca import alternatives
+
+near = alternatives(Q, 8, tolerance=0.03, feature_names=names)
 """,
     }
 )

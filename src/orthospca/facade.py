@@ -191,7 +191,7 @@ def solve_as_set(
             stages = _stages_of_matrix(problem, threshold, settings, watch)
         recorder = None
         if settings.proof:
-            recorder = Recorder(*_certified_by(problem), problem.sparsity, settings, resume)
+            recorder = Recorder(*certified_by(problem), problem.sparsity, settings, resume)
             known = recorder.finished or known
         found = run_stages(stages, problem.sparsity, settings.tolerance, watch, known, recorder)
         certificate = None if recorder is None else recorder.close(found)
@@ -213,7 +213,7 @@ def solve_as_set(
     )
 
 
-def _certified_by(problem: Problem | DataProblem) -> tuple[Array, str]:
+def certified_by(problem: Problem | DataProblem) -> tuple[Array, str]:
     """Q, or B of ``Q = BᵀB``: the data, centred and scaled; and which of them it is."""
     if isinstance(problem, Problem):
         return problem.covariance, "matrix"

@@ -2,6 +2,7 @@
 
 from orthospca.interface.choosing_plots import (
     Picture,
+    plot_alternatives,
     plot_cross_validation,
     plot_path_loadings,
     plot_stability,
@@ -19,6 +20,7 @@ from orthospca.interface.plotting import (
 
 __all__ = [
     "Picture",
+    "plot_alternatives",
     "plot_biplot",
     "plot_convergence",
     "plot_cross_validation",

@@ -13,6 +13,9 @@ rung claims a bound b_s for s nonzeros, for one of these reasons:
 - CAP: an earlier stage, in which more vectors are feasible, has that bound;
 - SUMS: no support has rows with larger sums, or of data variances with a larger sum.
 
+Another kind of certificate says of a list of supports: *no other one reaches the level L*.  The
+argument is the same ladder, but that its last tree may end in supports that are listed.
+
 Everything is computed anew, in floating point, with errors bounded on the unfavourable side.
 """
 
@@ -34,6 +37,8 @@ from typing import Any
 import numpy as np
 
 FORMAT, VERSION = "orthospca-certificate", 2
+#: What can be claimed, and since which version of the format.
+VERSIONS = {"components": VERSION, "alternatives": 3}
 SINGLE, SIEVE, CAP, SUMS = range(4)
 
 #: Unit roundoff of double precision, and more than all that underflow can take from a sum.
@@ -42,8 +47,10 @@ UNIT, TINY = 2.0**-53, 1e-290
 ORTHOGONALITY = 1e-12
 #: Where it is claimed that no orthogonal vector is left, there is none that is so up to this.
 SINGULAR = 0.98 * ORTHOGONALITY
-#: Variances are what the components have, up to this share.
+#: Variances are what the components have, up to this share …
 ACCURACY = 1e-11
+#: … and no vector on a listed support has more than is said, up to this share of the largest entry.
+LARGEST_EXCESS = 1e-9
 #: What a file may contain at most: bytes once unpacked, those of the manifest, and members.
 LARGEST_FILE, LARGEST_MANIFEST, MOST_MEMBERS = 2**31, 2**20, 20_000
 #: Bytes in which the header of an array ends.
@@ -61,6 +68,7 @@ WEIGHTS = ((3, False), (8, True))
 
 Array = Any
 Progress = Callable[[float], None]
+Reach = Callable[[tuple[int, ...], float], float]
 
 
 class Unreadable(ValueError):
@@ -82,7 +90,8 @@ class Verdict:
     reason : str
         The first thing that failed, and where; empty if verified.
     upper_bounds : tuple of float
-        The bounds that were proved, stage by stage, before anything failed.
+        The bounds that were proved, stage by stage, before anything failed; of a list, the level
+        that no other support reaches.
     """
 
     verified: bool
@@ -144,8 +153,8 @@ def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
                 raise ValueError("manifest.json is too long")
             contents = {member.filename: _unpacked(archive, member) for member in members}
         manifest = json.loads(contents.pop("manifest.json").decode("utf-8"))
-        if manifest["format"] != FORMAT or manifest["version"] != VERSION:
-            raise ValueError(f"not a certificate of version {VERSION}")
+        if manifest["format"] != FORMAT or manifest["version"] not in VERSIONS.values():
+            raise ValueError("not a certificate of a version that is known")
         return manifest, {name: _array(data) for name, data in contents.items()}
     except Exception as error:  # whatever damaged bytes may cause
         raise Unreadable(f"{path}: {error or type(error).__name__}") from error
@@ -198,18 +207,27 @@ class _Check:
         self._work, self._done = 1, 0
 
     def run(self, Q: Any) -> None:
-        if (self.manifest["format"], self.manifest["version"]) != (FORMAT, VERSION):
-            raise Rejected(f"not a certificate of version {VERSION}")
-        problem, stages = self.manifest["problem"], self.manifest["stages"]
+        claim = self.manifest.get("claim", "components")
+        if (self.manifest["format"], self.manifest["version"]) != (FORMAT, VERSIONS.get(claim)):
+            raise Rejected("not a certificate of a version that is known")
+        problem = self.manifest["problem"]
         n, limits = problem["features"], problem["sparsity"]
         kinds: dict[str, type[_Matrix | _Factor]] = {"matrix": _Matrix, "factor": _Factor}
         kind, name = kinds[problem["kind"]], f"{problem['kind']}.npy"
         source = kind(self._given(Q, name, n, problem["sha256"]))
-        if not all(type(p) is int and 1 <= p <= n for p in limits) or len(stages) > len(limits):
+        if not all(type(p) is int and 1 <= p <= n for p in limits):
             raise Rejected("problem: the sparsities make no sense")
-        components = self._floats("components.npy", (len(stages), n))
-        steps = [len(self.arrays.get(f"stage-{k}/steps.npy", ())) for k in range(len(stages))]
-        self._work = max(sum(steps), 1)
+        names = (name for name in self.arrays if name.endswith("/steps.npy"))
+        self._work = max(sum(len(self.arrays[name]) for name in names), 1)
+        checks = {"components": self._check_components, "alternatives": self._check_list}
+        checks[claim](source, limits)
+
+    def _check_components(self, source: _Source, limits: list[int]) -> None:
+        """Every component has its variance, and every stage its bound."""
+        stages = self.manifest["stages"]
+        if len(stages) > len(limits):
+            raise Rejected("problem: more stages than sparsities")
+        components = self._floats("components.npy", (len(stages), source.n))
         rungs: list[dict[int, float]] = []
         sums = _RowSums(source, max(limits))
         for k, stage in enumerate(stages):
@@ -228,7 +246,55 @@ class _Check:
                 raise Rejected(f"{where}: {upper!r} is claimed and only {best!r} proved")
             self.proved.append(best)
         if self.manifest["exhausted"]:
-            _check_exhausted(components, limits, len(stages))
+            if len(stages) >= len(limits):
+                raise Rejected("exhausted: all components that were asked for are there")
+            _check_exhausted(components, limits[len(stages)])
+
+    def _check_list(self, source: _Source, limits: list[int]) -> None:
+        """Every support that is listed has its variance, and no other one reaches the level."""
+        n, claims = source.n, self.manifest["alternatives"]
+        (p,) = limits
+        previous = self._floats("previous.npy", (claims["previous"], n))
+        for k in range(len(previous)):
+            _check_vector(previous, k, n, f"previous component {k + 1}")
+        spent = _used_up(previous.T)
+        p = min(p, n - len(spent))
+        if claims["count"] == 0:
+            _check_exhausted(previous, p)
+            self.proved.append(-math.inf)
+            return
+        level, within = Fraction(float(claims["level"])), Fraction(float(claims["tolerance"]))
+        variances = self._floats("list/variances.npy", (claims["count"],))
+        loadings = self._floats("list/loadings.npy", (len(variances), p))
+        supports = _features(self.arrays, "list/supports", n, len(variances))
+        listed: dict[tuple[int, ...], float] = {}
+        exact: list[Fraction] = []
+        for i, value in enumerate(variances.tolist()):
+            where, support = f"support {i + 1}", supports[i]
+            T = tuple(support.tolist())
+            if len(T) != p or T in listed or not spent.isdisjoint(T):
+                raise Rejected(f"{where}: {list(T)} is not one more choice of {p} features")
+            x = np.zeros((1, n))
+            x[0, support] = loadings[i]
+            rows = np.concatenate([previous, x])
+            exact.append(_check_component(source, rows, len(previous), p, value, where))
+            if exact[i] < level:
+                raise Rejected(f"{where}: {value!r} does not reach the level")
+            listed[T] = value + LARGEST_EXCESS * source.size
+        if within < 0 or level > max(exact) - within * abs(max(exact)):
+            raise Rejected(f"list: what is within {float(within)!r} of the best may be below it")
+
+        def reach(T: tuple[int, ...], claimed: float) -> float:
+            """How far a support may reach; a feature that is used up is in none that counts."""
+            if len(T) == p and not spent.isdisjoint(T):
+                return math.inf
+            return listed.get(T, claimed)
+
+        proof = _Stage(source, previous.T, _RowSums(source, p), reach)
+        bounds = dict(self._rungs(proof, 0, p, [], "list"))
+        if not bounds.get(p, math.inf) <= level:
+            raise Rejected(f"list: {float(level)!r} is claimed and only {bounds.get(p)!r} proved")
+        self.proved.append(bounds[p])
 
     def _given(self, given: Any, name: str, n: int, sha: str) -> Array:
         """The matrix in question, or B of ``Q = BᵀB``: given, or held by the certificate."""
@@ -259,7 +325,7 @@ class _Check:
     def _rungs(
         self, proof: _Stage, k: int, p: int, rungs: list[dict[int, float]], where: str
     ) -> Iterator[tuple[int, float]]:
-        """Prove the rungs of a stage from the first to the last."""
+        """Prove the rungs of a stage, of whatever matrix it is, from the first to the last."""
         folder, arrays, n = f"stage-{k}", self.arrays, proof.n
         if f"{folder}/kinds.npy" not in arrays:
             return
@@ -282,7 +348,7 @@ class _Check:
                 bound = min((r.get(s, math.inf) for r in rungs[:k]), default=math.inf)
             elif kind == SUMS:
                 bound = proof.largest_sum(s)
-            elif kind == SIEVE and s > 1:
+            elif kind == SIEVE:
                 level, features = float(levels[s - 1]), kept[s - 1]
                 steps = trees[s - 1]
                 tree = ((int(branches[j]), removed[j], forced[j]) for j in steps)
@@ -344,8 +410,19 @@ def _features(arrays: Mapping[str, Array], name: str, n: int, count: int) -> _Li
 
 def _check_component(
     source: _Source, components: Array, k: int, p: int, value: float, where: str
-) -> None:
-    """Length, sparsity, orthogonality and variance, in rational arithmetic."""
+) -> Fraction:
+    """Length, sparsity, orthogonality and variance, in rational arithmetic; the variance."""
+    support, x, length = _check_vector(components, k, p, where)
+    form, size = source.exact_form(support, x)
+    if abs(form / length - Fraction(value)) > Fraction(ACCURACY) * max(abs(form), size):
+        raise Rejected(f"{where}: the component has the variance {float(form / length)!r}")
+    return form / length
+
+
+def _check_vector(
+    components: Array, k: int, p: int, where: str
+) -> tuple[Array, list[Fraction], Fraction]:
+    """Length, sparsity and orthogonality; the support, what is on it, and its squared length."""
     support = np.flatnonzero(components[k])
     if not 0 < len(support) <= p:
         raise Rejected(f"{where}: {len(support)} nonzeros, and {p} are allowed")
@@ -356,23 +433,23 @@ def _check_component(
     for j in range(k):
         if abs(_inner(x, components[j][support])) > Fraction(ORTHOGONALITY):
             raise Rejected(f"{where}: not orthogonal to component {j + 1}")
-    form, size = source.exact_form(support, x)
-    if abs(form / length - Fraction(value)) > Fraction(ACCURACY) * max(abs(form), size):
-        raise Rejected(f"{where}: the component has the variance {float(form / length)!r}")
+    return support, x, length
 
 
 def _inner(x: Any, y: Any) -> Fraction:
     return sum((Fraction(v) * Fraction(w) for v, w in zip(x, y, strict=True)), Fraction(0))
 
 
-def _check_exhausted(components: Array, limits: list[int], found: int) -> None:
+def _used_up(X: Array) -> frozenset[int]:
+    """The features that are all of some component, and so zero in every vector orthogonal to it."""
+    alone = np.count_nonzero(X, axis=0) == 1
+    return frozenset(np.flatnonzero((X[:, alone] != 0).any(axis=1)).tolist())
+
+
+def _check_exhausted(components: Array, p: int) -> None:
     """No further vector is orthogonal to all components, on any support."""
-    if found >= len(limits):
-        raise Rejected("exhausted: all components that were asked for are there")
-    p = limits[found]
     X = components.T
-    alone = (np.count_nonzero(X, axis=0) == 1) if found else np.zeros(0, dtype=bool)
-    left = np.flatnonzero(~(X[:, alone] != 0).any(axis=1))
+    left = np.setdiff1d(np.arange(len(X)), list(_used_up(X)))
     if len(left) == 0 or _nothing_orthogonal(X[left]):
         return
     if math.comb(len(left), min(p, len(left))) > LARGEST_END:
@@ -419,6 +496,7 @@ class _Matrix:
 
     def __init__(self, Q: Array) -> None:
         self.Q, self.n, self.diagonal = Q, len(Q), Q.diagonal()
+        self.size = float(np.abs(Q).max()) or 1.0
 
     def block(self, at: Array) -> Array:
         """Q on some features."""
@@ -453,6 +531,7 @@ class _Factor:
         squares, error = np.einsum("ij,ij->j", B, B), _rel(len(B) + 4)
         self.entry = error * float(squares.max()) + TINY
         self.diagonal = squares * (1 + error) + TINY
+        self.size = float(squares.max()) or 1.0
 
     def block(self, at: Array) -> Array:
         """Q on some features, up to ``entry``."""
@@ -518,10 +597,14 @@ class _Stage:
 
     ``B = ½X(XᵀQX) - QX`` would make it ``(I - XXᵀ)Q(I - XXᵀ)``; any B is valid, so that only the
     rounding of the sum counts.  A feature that is all of some component is zero in every feasible
-    vector; where Q is formed it is left out.
+    vector; where Q is formed it is left out.  What a support that is tested may reach is the bound
+    that is claimed, unless ``reach`` says otherwise of it.
     """
 
-    def __init__(self, source: _Source, X: Array, sums: _RowSums) -> None:
+    def __init__(
+        self, source: _Source, X: Array, sums: _RowSums, reach: Reach = lambda T, claimed: claimed
+    ) -> None:
+        self.reach = reach
         alone = (np.count_nonzero(X, axis=0) == 1) & source.formed
         self.source, self.sums, self.n = source, sums, source.n
         self.spent = (X[:, alone] != 0).any(axis=1)
@@ -673,7 +756,7 @@ class _Walk:
     def __init__(self, stage: _Stage, kept: Array, s: int, level: float, claimed: float) -> None:
         self.kept, self.s, self.level, self.claimed = kept, s, level, claimed
         self.Q, self.M, self.radius = stage.part(kept)
-        self.entry = stage.source.entry
+        self.entry, self.reach = stage.source.entry, stage.reach
         self.X = stage.X[kept]
         self.scale = float(np.abs(self.M).max(initial=0.0)) or 1.0
         self.heaviest = float(np.square(self.X).sum(axis=1).max(initial=0.0))
@@ -742,7 +825,7 @@ class _Walk:
         return any(_follows(W, room, gone, must, *way) for way in WEIGHTS)
 
     def check_supports(self, inside: Array, free: Array, where: str) -> None:
-        """Every largest support of a leaf, one by one, is below the bound claimed."""
+        """Every largest support of a leaf, one by one, is below what it may reach."""
         chosen = min(self.s - len(inside), len(free))
         if chosen < 0 or math.comb(len(free), chosen) > LARGEST_LEAF:
             raise Rejected(f"{where}: too many supports to look at")
@@ -750,21 +833,22 @@ class _Walk:
         places: Array = np.searchsorted(self.kept, free)
         for rest in itertools.combinations(places, chosen):
             T: Array = np.array(sorted((*fixed, *rest)), dtype=np.intp)
-            if len(T) and not self._is_below(T):
-                features = self.kept[T].tolist()
+            features = self.kept[T].tolist()
+            bound = self.reach(tuple(features), self.claimed)
+            if len(T) and not (bound == math.inf or self._is_below(T, bound)):
                 raise Rejected(f"{where}: the support {features} is not below the bound")
 
-    def _is_below(self, T: Array) -> bool:
+    def _is_below(self, T: Array, bound: float) -> bool:
         X = self.X[T]
         if not X.any():
-            return _proves_below(self.M[np.ix_(T, T)], self.claimed, self.radius)
+            return _proves_below(self.M[np.ix_(T, T)], bound, self.radius)
         kappa = 1e5 * self.scale * 2 * self.s
         radius = self.radius + 2 * (X.shape[1] + 4) * UNIT * (kappa * self.heaviest + self.scale)
         penalised = self.M[np.ix_(T, T)] - kappa * (X @ X.T)
-        if _proves_below(penalised, self.claimed, radius + TINY):
+        if _proves_below(penalised, bound, radius + TINY):
             return True
-        matrix, radius = _constrained(self.Q[np.ix_(T, T)], X, self.claimed - 0.1 * self.scale)
-        return _proves_below(matrix, self.claimed, radius + self.entry) or _nothing_orthogonal(X)
+        matrix, radius = _constrained(self.Q[np.ix_(T, T)], X, bound - 0.1 * self.scale)
+        return _proves_below(matrix, bound, radius + self.entry) or _nothing_orthogonal(X)
 
 
 def _follows(W: Array, room: int, gone: Array, must: Array, rounds: int, every: bool) -> bool:

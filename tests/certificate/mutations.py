@@ -28,6 +28,7 @@ from helpers.certificates import Draft, Rung, draft_of, forge, npy, optimum, zip
 from helpers.corruptions import CORRUPTIONS, DAMAGES, members_of
 from helpers.exact import ExactMatrix
 from helpers.forger import checker, lowest, lowest_bound, stage_of
+from helpers.lists import forged_lists
 from helpers.problems import DATA, MATRICES
 
 SOURCE = Path(checker.__file__).read_text(encoding="utf-8")
@@ -49,16 +50,17 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "_Check._given: Q.shape[1] != n -> False",
         "_Check._given: Q.dtype != np.float64 -> False",
         "_Check._floats: array is None -> False",
-        "read: manifest['format'] != FORMAT or manifest['version'] != VERSION -> False",
+        "read: manifest['format'] != FORMAT or manifes … ot in VERSIONS.values() -> False",
         "read: manifest['format'] != FORMAT -> False",
-        "read: manifest['version'] != VERSION -> False",
+        "read: manifest['version'] not in VERSIONS.values() -> False",
         "_array: any((d < 0 for d in shape)) -> False",
         "_array: math.prod(shape) * dtype.itemsize != len(data) - stream.tell() -> False",
         "_Check._given: Q.ndim != 2 -> False",
         "_Check._given: len(Q) != n -> False",
         "_integers: array.ndim != 1 -> False",
         "_integers: array.max() <= most -> True",
-        "_check_exhausted: found >= len(limits) -> False",
+        "_Check._check_components: len(stages) >= len(limits) -> False",
+        "_Check._check_list: len(T) != p -> False",
         "_Stage.check_tree: not pending -> False",
     ),
     "what is no number fails every comparison later, and infinity is no bound": (
@@ -70,13 +72,16 @@ _REASONS: dict[str, tuple[str, ...]] = {
     "lists could be written in yet another way, which proves nothing more": (
         "_Lists.__init__: (np.diff(self.ends) < 0).any() -> False",
     ),
-    "zero is not of unit length": ("_check_component: 0 < len(support) <= p -> len(support) <= p",),
+    "zero is not of unit length": ("_check_vector: 0 < len(support) <= p -> len(support) <= p",),
     "limits the time only": (
         "_check_exhausted: math.comb(len(left), min(p, len(left))) > LARGEST_END -> False",
     ),
     "without it less is proved, not more": (
         "_Stage.largest_single: ~self.touched & ~self.spent -> ~self.touched",
         "_Stage.largest_single: ~self.touched & ~self.spent -> ~self.spent",
+        "_Check._check_list.reach: len(T) == p and (not spent.isdisjoint(T)) -> False",
+        "_Check._check_list.reach: len(T) == p -> False",
+        "_Check._check_list.reach: not spent.isdisjoint(T) -> False",
     ),
     "covers underflow only: numbers near 1e-290": (
         "_folded: TINY -> 0.0",
@@ -146,9 +151,6 @@ _REASONS: dict[str, tuple[str, ...]] = {
     "the shift of the definiteness test is as large, but for very many components": (
         "_nothing_orthogonal: _rel(rows.shape[1] + 4) -> 0.0",
     ),
-    "a tree on all features proves the first rung as well": (
-        "text: elif kind == SIEVE and s > 1: -> elif kind == SIEVE:",
-    ),
 }
 #: Mutations that no certificate notices, and why.
 REDUNDANT = {name: reason for reason, names in _REASONS.items() for name in names}
@@ -184,7 +186,6 @@ def mutations() -> Iterator[tuple[str, ast.Module]]:
 #: Changes of the text: terms that count, and steps that must not be left out.
 TEXTS = (
     ("if kind == SINGLE and s == 1:", "if kind == SINGLE:"),
-    ("elif kind == SIEVE and s > 1:", "elif kind == SIEVE:"),
     ('raise Rejected(f"{place}: no such reason")', "bound = -math.inf"),
     (" if limits[j] >= limits[k]]", "]"),
     ("bound = max(level, below)", "bound = level"),
@@ -200,7 +201,10 @@ TEXTS = (
     ("level = level - s * radius - margin", "level = level - s * radius"),
     (" + n * radius * (1 + 4 * UNIT)", ""),
     ("core, Q, M, radius + self.source.entry", "core, Q, M, radius"),
-    ("self.claimed, radius + self.entry)", "self.claimed, radius)"),
+    ("bound, radius + self.entry)", "bound, radius)"),
+    ("return listed.get(T, claimed)", "return math.inf"),
+    ("if len(T) == p and not spent.isdisjoint(T):", "if not spent.isdisjoint(T) or True:"),
+    ("listed[T] = value + LARGEST_EXCESS * source.size", "listed[T] = math.inf"),
     ("lambda own: np.abs(M[own]) + radius", "lambda own: np.abs(M[own])"),
     ("@ self.B) + self.entry", "@ self.B)"),
     ("return self.sums[:, s - 2]", "return self.sums[:, 0]"),
@@ -361,6 +365,7 @@ def _candidates() -> Iterator[tuple[str, Any]]:
     yield from _by_hand()
     yield from _edges()
     yield from _step_edges()
+    yield from forged_lists()
     bases = [draft_of(seed) for seed in (236, 193, 64, 223, 255)]
     for how, change in CORRUPTIONS.items():
         for i, draft in enumerate(bases):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orthospca import Result, datasets, solve
+from orthospca import Result, alternatives, datasets, solve
 from orthospca.interface.report import Section, write_report
 from orthospca.interface.scores import Scores, scores_of
 
@@ -157,8 +157,19 @@ def wine() -> Section:
     values = scores_of(dataset.data, result, correlation=True)
     rows = tuple(f"bottle {i}" for i in range(len(values)))
     scores = Scores(values, rows, "cultivar", dataset.target)
+    lists = [
+        alternatives(Q, 4, 0.1, previous=result.components[:k], feature_names=dataset.feature_names)
+        for k in range(2)
+    ]
     return Section(
-        "Wine", result, Q, "178 wines", "correlation", certificate="certificate.zip", scores=scores
+        "Wine",
+        result,
+        Q,
+        "178 wines",
+        "correlation",
+        certificate="certificate.zip",
+        scores=scores,
+        alternatives=lists,
     )
 
 
@@ -236,6 +247,11 @@ def test_pointing(browser, page, wine):
     loading = f"{wine.result.components[0, j]:+.2f}".replace("-", "−")
     assert text == f"{wine.result.feature_names[j]}\ncomponent 1: {loading}"
     assert browser.point_at("loadings", str(left - 40), "5") == ""
+    marks = marks.replace("=loadings", "=alternatives-1")
+    left, top, wide, high = browser.run(f"{marks}.grid")
+    text = browser.point_at("alternatives-1", str(left + wide / 2), str(top + high / 2))
+    best = wine.alternatives[0].variances[0]
+    assert text.endswith(f"choice 1: variance {best:.6g}, the best")
     text = browser.point_at("variance", "110", "200")
     assert text.startswith(f"component 1: {wine.result.variances[0]:.5g}")
     assert "ordinary PCA" in text

@@ -52,6 +52,11 @@ class Certificate:
         """Fingerprint of the matrix."""
         return str(self.manifest["problem"]["sha256"])
 
+    @property
+    def claim(self) -> str:
+        """What it is about: ``"components"`` and their bounds, or a list of ``"alternatives"``."""
+        return str(self.manifest.get("claim", "components"))
+
     def verify(self, Q: Any = None) -> Verdict:
         """Check it with :func:`orthospca.verify.verify`."""
         return verify(self, Q)

@@ -59,6 +59,8 @@ def read_saved(
         saved = Certificate.load(path)
     except Unreadable as error:
         raise InputError(f"resume: {error}") from None
+    if saved.claim != of_this_problem.claim:
+        raise InputError(f"resume: {str(path)!r} is a certificate of {saved.claim}")
     asked, found = of_this_problem.manifest["problem"], saved.manifest.get("problem", {})
     for name in ("kind", "features", "sha256", "sparsity"):
         if found.get(name) != asked[name]:

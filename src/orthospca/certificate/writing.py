@@ -65,9 +65,9 @@ def make_certificate(
                 "status": str(component.status),
             }
         )
-        known = _with_arguments(ladder)
+        known = with_arguments(ladder)
         if known:
-            arrays.update((f"stage-{k}/{name}", a) for name, a in _rungs(known).items())
+            arrays.update((f"stage-{k}/{name}", a) for name, a in written_rungs(known).items())
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -84,8 +84,8 @@ def make_certificate(
     return Certificate(manifest, arrays)
 
 
-def _with_arguments(ladder: Sequence[Rung]) -> list[Rung]:
-    """The rungs up to the first one whose bound has no argument of its own."""
+def with_arguments(ladder: Sequence[Rung]) -> list[Rung]:
+    """Return the rungs up to the first one whose bound has no argument of its own."""
     known: list[Rung] = []
     for rung in ladder:
         if rung.argument is None:
@@ -94,7 +94,8 @@ def _with_arguments(ladder: Sequence[Rung]) -> list[Rung]:
     return known
 
 
-def _rungs(rungs: Sequence[Rung]) -> dict[str, Array]:
+def written_rungs(rungs: Sequence[Rung]) -> dict[str, Array]:
+    """Return the arrays of a ladder."""
     arguments = [rung.argument for rung in rungs if rung.argument is not None]
     steps = Tree.joined(argument.steps for argument in arguments)
     arrays: dict[str, Array] = {
@@ -104,7 +105,7 @@ def _rungs(rungs: Sequence[Rung]) -> dict[str, Array]:
         "steps.npy": steps.branches.astype(np.int32),
         "steps_ends.npy": np.cumsum([len(a.steps) for a in arguments]).astype(np.int64),
     }
-    arrays["kept.npy"], arrays["kept_ends.npy"] = _end_to_end([a.kept for a in arguments])
+    arrays["kept.npy"], arrays["kept_ends.npy"] = end_to_end([a.kept for a in arguments])
     for name in ("removed", "forced"):
         values, ends = getattr(steps, name), getattr(steps, f"{name}_ends")
         arrays[f"{name}.npy"] = _ascending(values, ends)
@@ -112,7 +113,7 @@ def _rungs(rungs: Sequence[Rung]) -> dict[str, Array]:
     # What was found for each sparsity: nothing is proved by it, and a resumed run has it back.
     vectors = [np.zeros(0) if rung.best is None else rung.best.vector for rung in rungs]
     supports = [np.flatnonzero(vector) for vector in vectors]
-    arrays["found.npy"], arrays["found_ends.npy"] = _end_to_end(supports)
+    arrays["found.npy"], arrays["found_ends.npy"] = end_to_end(supports)
     loadings = [vector[support] for vector, support in zip(vectors, supports, strict=True)]
     arrays["loadings.npy"] = np.concatenate([np.zeros(0), *loadings])
     arrays["values.npy"] = np.array([0.0 if r.best is None else r.best.value for r in rungs])
@@ -125,8 +126,8 @@ def _ascending(values: IntArray, ends: IntArray) -> Any:
     return values[np.lexsort((values, owners))].astype(np.int32)
 
 
-def _end_to_end(parts: Sequence[IntArray]) -> tuple[Any, Any]:
-    """Lists of features in one, and where each of them ends."""
+def end_to_end(parts: Sequence[IntArray]) -> tuple[Any, Any]:
+    """Return lists of features in one, and where each of them ends."""
     ends = np.cumsum([len(part) for part in parts]).astype(np.int64)
     values = np.concatenate([np.arange(0), *(np.sort(part) for part in parts)])
     return values.astype(np.int32), ends

@@ -5,29 +5,26 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
+from orthospca.certificate.files import Certificate
+from orthospca.certificate.listing import make_list_certificate
+from orthospca.choosing._near import Near, NearSearch
 from orthospca.data.problem import DataProblem
-from orthospca.facade import is_wide
+from orthospca.facade import certified_by, is_wide
+from orthospca.model import showing
 from orthospca.model.journal import Callback
-from orthospca.model.limits import Watch
 from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
-from orthospca.model.stage import Subproblem
 from orthospca.model.validation import validate_integer, validate_names, validate_nonnegative
 from orthospca.numerics.rigor import ORTHOGONALITY
 from orthospca.numerics.threads import single_threaded_blas
-from orthospca.search.forms import Form, MatrixForm
-from orthospca.search.listing import Listing
-from orthospca.search.outcome import Outcome, Request
-from orthospca.search.stages import MatrixStages
-from orthospca.wide.form import DataForm
-from orthospca.wide.stage import WideProblem, WideStages
 
 __all__ = ["Alternatives", "alternatives"]
 
@@ -54,6 +51,8 @@ class Alternatives:
         Why the list may not be complete; empty if it is.
     runtime : float
         Seconds.
+    certificate : Certificate or None
+        With ``proof``, and if the list is complete: what a checker needs to see that it is.
     """
 
     supports: tuple[IntArray, ...]
@@ -65,6 +64,7 @@ class Alternatives:
     feature_names: tuple[str, ...] | None = None
     note: str = ""
     runtime: float = field(default=0.0, repr=False)
+    certificate: Certificate | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.supports)
@@ -112,6 +112,33 @@ class Alternatives:
             },
         }
 
+    def plot(self, kind: str = "alternatives", *given: Any, **options: Any) -> Any:
+        """Draw features and supports, with matplotlib (``pip install "orthospca[plot]"``).
+
+        Parameters
+        ----------
+        kind : {"alternatives"}
+        *given, **options
+            Other arguments of :func:`orthospca.plotting.plot_alternatives`.
+
+        Returns
+        -------
+        Picture
+            Shows itself in a notebook; ``picture.save("alternatives.png")`` keeps it.
+        """
+        return showing.picture(("alternatives",), kind, self, *given, **options)
+
+    def report(self, path: str | PathLike[str], **about: Any) -> None:
+        """Write a report as one HTML file that needs no other file and no network.
+
+        Parameters
+        ----------
+        path : path
+        **about
+            Further arguments of :func:`orthospca.report.write_choice_report`.
+        """
+        showing.reports().write_choice_report(path, alternatives=self, **about)
+
     def summary(self, most: int = 10) -> str:
         """Return the list in words: how many, the best of them, and what they share."""
         number = f"{len(self)} support{'' if len(self) == 1 else 's'}"
@@ -138,6 +165,7 @@ def alternatives(
     n_jobs: int | None = None,
     callback: Callback | None = None,
     feature_names: Sequence[str] | None = None,
+    proof: bool = False,
 ) -> Alternatives:
     """List every support whose variance is within a tolerance of the best component's.
 
@@ -164,6 +192,8 @@ def alternatives(
         Seconds.
     n_jobs, callback, feature_names
         As in :func:`orthospca.solve`.
+    proof : bool
+        Whether to keep a certificate of the list, for :func:`orthospca.verify`.
 
     Returns
     -------
@@ -179,32 +209,46 @@ def alternatives(
     """
     tolerance = validate_nonnegative("tolerance", tolerance)
     most = validate_integer("max_supports", max_supports, 1)
-    settings = Settings.validate(gap=gap, time_limit=time_limit, n_jobs=n_jobs, callback=callback)
+    settings = Settings.validate(
+        gap=gap, time_limit=time_limit, n_jobs=n_jobs, callback=callback, proof=proof
+    )
     wide = is_wide(Q, settings)
     problem = (DataProblem if wide else Problem).validate(Q, sparsity, 1)
     names = validate_names(feature_names, problem.n_features, problem.feature_names)
-    before = _validate_previous(previous, problem.n_features)
+    before = _validate_previous(previous, problem.n_features, settings.proof)
     begin, watch = time.perf_counter(), settings.watch(callback)
     with watch.listening(), single_threaded_blas():
-        search = _Search(problem, before, settings, watch)
-        found = search.run(tolerance, most)
-    supports, values, level, note = found
-    order = np.lexsort((np.arange(len(values)), -np.array(values)))
+        certified = certified_by(problem) if settings.proof else None
+        near = NearSearch(problem, before, settings, watch).run(tolerance, most)
+    certificate = None
+    if certified is not None and not near.note:
+        certificate = _certificate(certified, problem.sparsity[0], before, near, tolerance)
     return Alternatives(
-        tuple(supports[i] for i in order),
-        np.array([values[i] for i in order]),
-        not note,
+        tuple(near.supports),
+        near.values,
+        not near.note,
         tolerance,
-        level,
+        near.level,
         problem.n_features,
         names,
-        note,
+        near.note,
         time.perf_counter() - begin,
+        certificate,
     )
 
 
-def _validate_previous(previous: Any, n: int) -> Array:
-    """Return components as columns."""
+def _certificate(
+    certified: tuple[Array, str], sparsity: int, previous: Array, near: Near, tolerance: float
+) -> Certificate:
+    """What is listed, and why nothing else is."""
+    pairs = list(zip(near.supports, near.bests, strict=True))
+    return make_list_certificate(
+        *certified, sparsity, previous.T, pairs, tolerance, near.proved, near.rungs
+    )
+
+
+def _validate_previous(previous: Any, n: int, proof: bool) -> Array:
+    """Return components as columns; for a proof they must be as exact as a checker asks for."""
     if previous is None:
         return np.zeros((n, 0))
     try:
@@ -216,82 +260,6 @@ def _validate_previous(previous: Any, n: int) -> Array:
             f"previous must be components in rows, of {n} features, got the shape {rows.shape}"
         )
     off = float(np.abs(rows @ rows.T - np.eye(len(rows))).max(initial=0.0))
-    if off > 8 * ORTHOGONALITY:
+    if off > (1 if proof else 8) * ORTHOGONALITY:
         raise InputError(f"previous must be orthonormal rows, and they are off by {off:.2g}")
     return np.ascontiguousarray(rows.T)
-
-
-class _Search:
-    """The best component first, then all that comes near it."""
-
-    def __init__(
-        self, problem: Problem | DataProblem, previous: Array, settings: Settings, watch: Watch
-    ) -> None:
-        self.n, self.size = problem.n_features, problem.sparsity[0]
-        self.settings, self.watch = settings, watch
-        self.request = Request(self.size, previous)
-        # Features that are not used up.
-        self._kept = np.arange(self.n)
-        if isinstance(problem, DataProblem):
-            # As for a proof: rung after rung, and features are ruled out by the border rule alone.
-            # A search by traces closes what is below the best vector, and so lists nothing.
-            settings = replace(settings, proof=True)
-            data = WideProblem(problem.covariance, self.size, settings)
-            self._stages: Any = WideStages(data, settings, watch)
-            self._form: Form = DataForm(
-                problem.covariance,
-                self.size,
-                previous,
-                data.profiles,
-                tuning=settings.tuning,
-                proof=True,
-            )
-        else:
-            self._stages = MatrixStages(problem.covariance, settings, watch)
-            stage = Subproblem(problem.covariance, self.size, previous)
-            part, self._kept = stage.without_spent_features()
-            self._form = MatrixForm(part)
-
-    def run(self, tolerance: float, most: int) -> tuple[list[IntArray], list[float], float, str]:
-        """Return supports, values, the level, and why the list may not be complete."""
-        self.watch.begin_stage(self.request.previous.shape[1], 1)
-        outcome: Outcome = self._stages.solve(self.request)
-        if outcome.best is None:
-            return [], [], math.inf, "" if outcome.upper == -math.inf else "no vector was found"
-        best = outcome.best.value
-        level = best - tolerance * abs(best)
-        supports, values, note = self._list(level, outcome, most)
-        if note and not supports:
-            # Stopped before anything was listed: the best one is known all the same.
-            supports, values = [np.flatnonzero(outcome.best.vector)], [best]
-        if values and max(values) > best:
-            # The best component was sought to a tolerance only.
-            level = max(values) - tolerance * abs(max(values))
-            lowest = level - 1e-12 * abs(level)
-            pairs = [(s, v) for s, v in zip(supports, values, strict=True) if v >= lowest]
-            supports, values = [s for s, _ in pairs], [v for _, v in pairs]
-        return supports, values, level, note
-
-    def _list(
-        self, level: float, outcome: Outcome, most: int
-    ) -> tuple[list[IntArray], list[float], str]:
-        form, stop = self._form, self.watch.out_of_time
-        below = outcome.rungs[-2].upper if len(outcome.rungs) > 1 else math.inf
-        lowered = level - 2 * form.rounding
-        kept = np.arange(form.n_features)
-        outside = -math.inf
-        if below < lowered or isinstance(form, DataForm):
-            sieve = form.sieve(self.size, lowered, below, stop)
-            kept, outside = sieve.kept, sieve.outside
-        problem, kept = form.restricted(kept, self.size)
-        listing = Listing(problem, lowered, most, self.settings.tuning.walk)
-        complete = listing.run(stop)
-        supports = [self._kept[kept[support]] for support in listing.supports]
-        note = ""
-        if listing.full:
-            note = f"and there are more: max_supports is {most}"
-        elif not complete:
-            note = "and the search for others was stopped"
-        elif outside > level:
-            note = "and more features could matter than a matrix is formed for"
-        return supports, listing.values, note

@@ -128,6 +128,10 @@ def _sentence(certificate: Certificate, verdict: Verdict, source: Source | None)
     """The verdict in one line."""
     if not verdict.verified:
         return str(verdict)
+    whose = "in the certificate" if source is None else f"of {source.file}"
+    matrix = f"the matrix is the one {whose}"
+    if certificate.claim == "alternatives":
+        return f"VERIFIED: {_list(certificate, verdict)}; {matrix}"
     stages = _variances(certificate, verdict)
     count = f"{len(stages)} component{'' if len(stages) == 1 else 's'}"
     parts = [f"VERIFIED: {count} of {_problem(certificate)['features']} features"]
@@ -136,17 +140,43 @@ def _sentence(certificate: Certificate, verdict: Verdict, source: Source | None)
         parts.append(f"the largest gap is {largest}")
     if certificate.manifest["exhausted"]:
         parts.append("no further component exists")
-    whose = "in the certificate" if source is None else f"of {source.file}"
-    parts.append(f"the matrix is the one {whose}")
-    return "; ".join(parts)
+    return "; ".join([*parts, matrix])
+
+
+def _list(certificate: Certificate, verdict: Verdict) -> str:
+    """What is proved of a list."""
+    claims, problem = certificate.manifest["alternatives"], _problem(certificate)
+    if not claims["count"]:
+        return f"no vector on {problem['sparsity'][0]} features is left"
+    several = claims["count"] != 1
+    return (
+        f"{claims['count']} support{'s' * several} of {problem['features']} features within "
+        f"{100 * claims['tolerance']:.3g} % of the best variance; every other one is below "
+        f"{verdict.upper_bounds[0]:.10g}"
+    )
 
 
 def _stages(certificate: Certificate, verdict: Verdict) -> list[str]:
-    """A line for each stage that was proved."""
+    """A line for each stage, or support, that was proved."""
+    if certificate.claim == "alternatives":
+        return _supports(certificate) if verdict.verified else []
     return [
         f"stage {k}: variance {variance:.10g}, proved bound {bound:.10g}, "
         f"gap {format_gap(relative_gap(variance, bound))}"
         for k, (variance, bound) in enumerate(_variances(certificate, verdict), start=1)
+    ]
+
+
+def _supports(certificate: Certificate) -> list[str]:
+    """A line for each support of a list; features are counted from 1."""
+    arrays = certificate.arrays
+    variances: list[float] = arrays.get("list/variances.npy", np.zeros(0)).tolist()
+    if not variances:
+        return []
+    supports = arrays["list/supports.npy"].reshape(len(variances), -1) + 1
+    return [
+        f"support {i}: variance {variance:.10g}, features {', '.join(map(str, support))}"
+        for i, (variance, support) in enumerate(zip(variances, supports.tolist(), strict=True), 1)
     ]
 
 

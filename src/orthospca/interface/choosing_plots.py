@@ -25,6 +25,8 @@ import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.choosing.selection import in_words
+from orthospca.interface.fonts import families, without_formulas
+from orthospca.interface.near import most_frequent
 from orthospca.interface.plotting import (
     BLUE,
     GREY,
@@ -41,6 +43,7 @@ from orthospca.interface.plotting import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from orthospca.choosing.alternatives import Alternatives
     from orthospca.choosing.cross_validation import CrossValidation
     from orthospca.choosing.selection import Stability, StabilityPath
     from orthospca.path import SparsityPath
@@ -262,4 +265,69 @@ def plot_stability_path(found: StabilityPath, *, ax: Axes | None = None) -> Axes
     _label(ax, "Stability of the selection by sparsity", "variables in a component", "stability")
     ax.set_ylim(min(-0.05, float(np.nanmin(indices, initial=0.0)) - 0.05), 1.05)
     ax.legend(frameon=False, loc="lower right")
+    return ax
+
+
+def plot_alternatives(
+    found: Alternatives,
+    *,
+    max_features: int = 40,
+    max_supports: int = 60,
+    ax: Axes | None = None,
+) -> Axes:
+    """Which features are in each support, and beside it how often each of them occurs.
+
+    A row for each feature that occurs, the most frequent first; a column for each support, the best
+    first.  Features in all supports are darker.
+
+    Parameters
+    ----------
+    found : Alternatives
+        From :func:`orthospca.alternatives`.
+    max_features : int
+        Only so many features are shown, those in the most supports.
+    max_supports : int
+        Only so many supports are shown, the best.
+    ax : matplotlib axes, optional
+    """
+    rows, left_out = most_frequent(found, max_features)
+    names = [without_formulas(name) for name in found.names(rows)]
+    columns = min(len(found), max_supports)
+    longest = max(map(len, names), default=0)
+    width = 2.2 + 0.075 * longest + 0.3 * max(columns, 8)
+    ax = ax or _axes(width, 1.5 + 0.26 * max(len(rows), 4))
+    if not len(rows):
+        return _nothing_to_show(ax, "Alternatives", "there are none")
+    inside = np.zeros((columns, found.n_features))
+    for place, support in zip(inside, found.supports, strict=False):
+        place[support] = 0.65
+    shares = found.frequencies[rows]
+    inside[:, found.in_all] = 1.0
+    shown = np.ma.masked_equal(inside[:, rows].T, 0.0)
+    ax.imshow(shown, cmap="Blues", vmin=0.0, vmax=1.1, aspect="auto", interpolation="nearest")
+    ax.set_yticks(range(len(rows)), names, fontsize=8.5, fontfamily=families(names))
+    every = max(1, math.ceil(columns / 20))
+    ticks = range(0, columns, every)
+    ax.set_xticks(ticks, [str(i + 1) for i in ticks])
+    near = f"within {100 * found.tolerance:.3g} % of the best"
+    drawn = f"{len(found)} supports" if columns == len(found) else f"{columns} of {len(found)}"
+    known = "no other exists" if found.complete else "there may be more"
+    more = f"\n{left_out} features not shown" if left_out else ""
+    ax.set_title(f"{drawn} {near}; {known}{more}", fontsize=10.5)
+    ax.set_xlabel("support, the best first; beside them, in how many a feature is")
+    _grid_between_cells(ax, len(rows), columns)
+    # Bars in the same axes, so that nothing is cut off wherever these are.
+    begin, width = columns - 0.1, max(2.5, 0.28 * columns)
+    ax.barh(range(len(rows)), width * shares, 0.6, left=begin, color=BLUE)
+    for i, share in enumerate(shares.tolist()):
+        text = f"{share:.0%}" if share > 0.005 else "<1%"
+        ax.annotate(
+            text,
+            (begin + width * share, i),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
+    ax.set_xlim(-0.5, begin + 1.35 * width)
     return ax

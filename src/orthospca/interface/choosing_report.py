@@ -13,6 +13,7 @@ import numpy as np
 
 from orthospca.choosing.selection import in_words
 from orthospca.interface.choosing_plots import entering_order
+from orthospca.interface.report._alternatives import alternatives_panel
 from orthospca.interface.report._charts import Axis, Band, Line, figure, xy_chart
 from orthospca.interface.report._document import Chapter, Panel, document
 from orthospca.interface.report._heat import heat_map
@@ -24,6 +25,7 @@ from orthospca.interface.stability_panel import figures_of, stability_panel
 from orthospca.result import Status, format_gap
 
 if TYPE_CHECKING:
+    from orthospca.choosing.alternatives import Alternatives
     from orthospca.choosing.cross_validation import CrossValidation
     from orthospca.choosing.selection import Stability, StabilityPath
     from orthospca.path import SparsityPath
@@ -38,6 +40,7 @@ def write_choice_report(
     *,
     cross_validation: CrossValidation | None = None,
     stability: Stability | StabilityPath | None = None,
+    alternatives: Alternatives | None = None,
     title: str | None = None,
     source: str = "",
     command: str | None = None,
@@ -57,6 +60,8 @@ def write_choice_report(
         From :func:`orthospca.cross_validate_sparsity`.
     stability : Stability or StabilityPath, optional
         From :func:`orthospca.stability` or :func:`orthospca.stability_path`.
+    alternatives : Alternatives, optional
+        From :func:`orthospca.alternatives`.
     title : str, optional
     source : str
         What the data are, in a few words.
@@ -65,9 +70,15 @@ def write_choice_report(
     files : sequence of (name, checksum)
         What was read.
     """
-    only_rows = found is None and cross_validation is None
-    title = title or ("Stability of components" if only_rows else "How many variables?")
-    panels = [_overview(found, cross_validation, stability, source)]
+    if title is None:
+        title = "How many variables?"
+        if found is None and cross_validation is None:
+            title = "Alternatives" if stability is None else "Stability of components"
+    panels = []
+    if (found, cross_validation, stability) != (None, None, None) or alternatives is None:
+        panels.append(_overview(found, cross_validation, stability, source))
+    if alternatives is not None:
+        panels.append(alternatives_panel([alternatives], source=source if not panels else ""))
     if found is not None and len(found):
         panels += [_variance(found, cross_validation), _variables(found)]
     elif cross_validation is not None and cross_validation.n_folds:

@@ -172,6 +172,16 @@ def fit(
         ),
     ] = None,
     color: Color = None,
+    near: Annotated[
+        str | None,
+        typer.Option(
+            "--alternatives",
+            metavar="SHARE",
+            help="List the choices of variables within so much of each component's variance too, "
+            "such as 1%.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     as_json: Json = False,
     show_report: Open = False,
     quiet: Quiet = False,
@@ -217,7 +227,7 @@ def fit(
             n_components, method.value, gap, eps, threshold, time_limit, node_limit, n_jobs
         )
         solved = run_fit(
-            source, sparsity, settings, output, as_json, proof, resume, color, show_report
+            source, sparsity, settings, output, as_json, proof, resume, color, show_report, near
         )
     raise typer.Exit(SOLVED if solved else OPEN_GAP)
 
@@ -225,7 +235,7 @@ def fit(
 def verify(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A certificate, as `fit --proof` writes it."),
+        typer.Argument(metavar="FILE", help="A certificate, as --proof writes it."),
     ],
     data: Annotated[
         Path | None,

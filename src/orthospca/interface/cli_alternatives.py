@@ -20,6 +20,7 @@ from orthospca.interface.options import (
     Key,
     Label,
     Missing,
+    Open,
     Precomputed,
     Quiet,
     TimeLimit,
@@ -49,17 +50,26 @@ def alternatives(
     key: Key = None,
     time_limit: TimeLimit = None,
     n_jobs: Jobs = None,
+    proof: Annotated[
+        bool,
+        typer.Option(
+            "--proof",
+            help="Write certificate.zip too, a proof that `orthospca verify` checks.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
             "-o",
             "--output",
             metavar="FOLDER",
-            help="For alternatives.csv and alternatives.json; default orthospca-out/NAME.",
+            help="For alternatives.csv, .json, .png and .html; default orthospca-out/NAME.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
     as_json: Json = False,
+    show_report: Open = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -70,6 +80,11 @@ def alternatives(
     For example:
 
     `orthospca alternatives measurements.csv -p 5 --within 1% --correlation`
+
+    `orthospca alternatives covariance.npy -p 10 --precomputed --proof -o near`, and then
+    `orthospca verify near/certificate.zip`
+
+    `orthospca fit --alternatives 1%` lists those of later components too, given the earlier ones.
     """
     with one_sentence_errors(quiet, verbose):
         from orthospca.interface.alternatives import parse_share, run_alternatives
@@ -89,6 +104,15 @@ def alternatives(
         )
         share = parse_share(within)
         complete = run_alternatives(
-            source, sparsity, share, most, time_limit, n_jobs, output, as_json
+            source,
+            sparsity,
+            share,
+            most,
+            time_limit,
+            n_jobs,
+            output,
+            as_json,
+            proof,
+            show_report,
         )
     raise typer.Exit(SOLVED if complete else OPEN_GAP)

@@ -8,10 +8,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orthospca import DataCovariance, Result, Status, solve
+from orthospca import Alternatives, DataCovariance, Result, Status, solve
 from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.interface import display as _display
+from orthospca.interface.alternatives import alternatives_of, in_a_sentence, parse_share
 from orthospca.interface.folders import Folder
 from orthospca.interface.output import (
     CERTIFICATE,
@@ -79,6 +80,7 @@ def run_fit(
     resume: Path | None = None,
     color: str | None = None,
     show_report: bool = False,
+    near: str | None = None,
 ) -> bool:
     """Solve; whether everything is certified within the tolerance."""
     limits = None if sparsity is None else parse_sparsity(sparsity)
@@ -88,6 +90,7 @@ def run_fit(
     _refuse_to_open_nothing(show_report, folder)
     if color is not None and source.precomputed:
         raise InputError("--color needs observations, and --precomputed says there are none")
+    within = None if near is None else _tolerance_of(near, settings, folder)
     stopwatch = Stopwatch()
     table, Q = source.read(settings)
     stopwatch.lap("read")
@@ -101,6 +104,10 @@ def run_fit(
         if result.status is Status.INTERRUPTED and not result.n_components:
             raise KeyboardInterrupt
     stopwatch.lap("solved")
+    lists: list[Alternatives] = []
+    if within is not None and result.status is not Status.INTERRUPTED:
+        lists = alternatives_of(Q, result, within, settings)
+        stopwatch.lap("alternatives found")
     place = None
     if folder is not None:
         section = Section(
@@ -112,14 +119,17 @@ def run_fit(
             {**settings, "sparsity": limits},
             CERTIFICATE if result.certificate is not None else "",
             None if labels is None else scores_of_table(table, result, source.correlation, labels),
+            alternatives=lists,
         )
-        run = run_of(source, {**asked, "color": color})
+        run = run_of(source, {**asked, "color": color, "alternatives": within})
         place = write_result(section, source, folder, run)
         stopwatch.lap("written")
     if as_json:
         print(json.dumps(result.to_dict()))
     else:
         note = [result.note] if result.note else []
+        if lists:
+            note.append(in_a_sentence(lists))
         show(_display.component_table(result), _display.closing_sentence(result), *note)
         if advice := _display.advice(result):
             say(advice)
@@ -271,6 +281,15 @@ def _solve(Q: Array | DataCovariance, names: tuple[str, ...], settings: dict[str
     with _progress(settings) as progress:
         result = solve(Q, callback=progress, **settings)
     return replace(result, feature_names=names)
+
+
+def _tolerance_of(text: str, settings: dict[str, Any], folder: Path | None) -> float:
+    """How far alternatives may be from the best; they need a folder, and orthogonal components."""
+    if folder is None:
+        raise InputError("--alternatives writes lists and a report: with --json, say where with -o")
+    if settings["method"] == "deflation":
+        raise InputError("--alternatives needs orthogonal components, and deflation has none")
+    return parse_share(text, "--alternatives")
 
 
 def _refuse_to_open_nothing(wanted: bool, folder: Path | None) -> None:

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 #: The proof, beside the other files.
 CERTIFICATE = "certificate.zip"
 #: What each command writes; the first file says what was asked.
-FIT_FILES = ("result.json", "loadings.csv", "scores.csv", CERTIFICATE, "report.html")
+FIT_FILES = (
+    "result.json", "loadings.csv", "scores.csv", "alternatives.csv", "alternatives.json",
+    CERTIFICATE, "report.html",
+)  # fmt: skip
 PATH_FILES = (
     "path.json", "path.csv", "path-held-out.csv", "path-stability.csv", "path.png", "path.html"
 )  # fmt: skip
@@ -157,6 +160,10 @@ def write_numbers(section: Section, place: Folder, run: Run) -> None:
     if section.scores is not None:
         with place.writing("scores.csv") as file:
             section.scores.save(file)
+    if section.alternatives:
+        from orthospca.interface.alternatives import write_alternatives
+
+        write_alternatives(section.alternatives, place, run)
     if section.certificate:
         with place.writing(section.certificate) as file:
             result.certificate.save(file)

@@ -27,9 +27,14 @@ class Listing(Walk):
     ----------
     problem : Subproblem
     level : float
+        At which everything else is closed.
+    lowest : float
+        The value from which on supports are listed; not below the level.
     most : int
         Supports to list at most.
     tuning : WalkTuning
+    banned : integer array
+        Features without which a support has to do.
 
     Attributes
     ----------
@@ -38,10 +43,18 @@ class Listing(Walk):
     values : list of float
     full : bool
         Whether there were more of them than may be listed.
+    next_value : float
+        The largest value seen that is not listed.
     """
 
     def __init__(
-        self, problem: Subproblem, level: float, most: int, tuning: WalkTuning | None = None
+        self,
+        problem: Subproblem,
+        level: float,
+        lowest: float,
+        most: int,
+        tuning: WalkTuning | None = None,
+        banned: IntArray | None = None,
     ) -> None:
         nobody = Candidate(-math.inf, np.zeros(problem.n_features))
         everything = Node(np.arange(0), np.arange(problem.n_features))
@@ -50,8 +63,9 @@ class Listing(Walk):
         self.supports: list[IntArray] = []
         self.values: list[float] = []
         self.full = False
-        # What is on the level up to rounding is listed.
-        self._lowest = level - problem.resolution
+        self.next_value = -math.inf
+        self._lowest = lowest
+        self._banned = np.arange(0) if banned is None else banned
 
     def run(self, stop: Callable[[], bool]) -> bool:
         """List them; whether none can be missing."""
@@ -66,8 +80,11 @@ class Listing(Walk):
         included = node.frame.indices[node.inside]
         allowed = np.union1d(included, node.frame.indices[node.free])
         for supports in supports_between(included, allowed, self.problem.sparsity):
+            supports = supports[~np.isin(supports, self._banned).any(axis=1)]
             values: Array = values_on_supports(self.problem, supports)
-            for i in np.flatnonzero(values >= self._lowest):
+            reached = values >= self._lowest
+            self.next_value = float(values[~reached].max(initial=self.next_value))
+            for i in np.flatnonzero(reached):
                 if len(self.supports) == self.most:
                     self.full = True
                     return

@@ -8,6 +8,7 @@ from typing import Any
 
 from orthospca.interface.angles import largest_cosine, write_cosine
 from orthospca.interface.report import _figures, _scatter
+from orthospca.interface.report._alternatives import alternatives_panel
 from orthospca.interface.report._document import Chapter, Panel
 from orthospca.interface.report._html import (
     Html,
@@ -57,6 +58,8 @@ def chapter(section: Section, number: int) -> Chapter:
             lead = "What the first component would explain with fewer variables."
             panels.append(Panel("sparsity", "Fewer variables", (_figures_of(*charts),), lead))
         panels.append(_proof(section))
+        if section.alternatives:
+            panels.append(alternatives_panel(section.alternatives))
     return Chapter(section.title, (*panels, *section.more), _carried(result))
 
 

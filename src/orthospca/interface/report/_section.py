@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orthospca import DataCovariance
+from orthospca import Alternatives, DataCovariance
 from orthospca._typing import Array
 from orthospca.interface.report._document import Panel
 from orthospca.interface.scores import Scores, scores_of
@@ -42,7 +42,10 @@ class Section:
         The scores of the observations.  If ``matrix`` is a :class:`~orthospca.DataCovariance`, they
         are computed without it.
     more : sequence of Panel
-        Further panels, such as near-optimal alternatives; they come after the proof.
+        Further panels; they come after the proof.
+    alternatives : sequence of Alternatives
+        Near-optimal supports of each component, those of later ones given the earlier, from
+        :func:`orthospca.alternatives`; they have a panel of their own.
     """
 
     title: str
@@ -54,6 +57,7 @@ class Section:
     certificate: str = ""
     scores: Scores | None = None
     more: Sequence[Panel] = ()
+    alternatives: Sequence[Alternatives] = ()
 
     @cached_property
     def eigenvalues(self) -> Array:
