@@ -10,7 +10,7 @@ import numpy as np
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.joint.bound import rigorous
 from orthospca.joint.multipliers import Multipliers, minimise
-from orthospca.joint.patterns import Patterns
+from orthospca.joint.patterns import Patterns, extended
 from orthospca.numerics.rounding import UNIT, add_up, mul_up
 
 
@@ -111,7 +111,7 @@ class Bounding:
 
     def __init__(self, Q: Array, patterns: Patterns, scale: float) -> None:
         self.Q, self.patterns, self.scale = Q, patterns, scale
-        self._larger = patterns.extended(Q)
+        self._larger = extended(Q, patterns.width)
         self._inside = patterns.inside
 
     def tighten(self, node: Node, cut: float, effort: Effort) -> None:

@@ -27,6 +27,23 @@ def count_patterns(n: int, largest: int) -> int:
     return sum(math.comb(n, size) for size in range(1, min(n, largest) + 1))
 
 
+def filled_up(rows: IntArray, n: int, width: int) -> IntArray:
+    """Return sets of one size, filled up with features that are not there."""
+    filling = np.arange(n, n + width - rows.shape[1])
+    return np.hstack([rows, np.broadcast_to(filling, (len(rows), len(filling)))])
+
+
+def extended(A: Array, width: int) -> Array:
+    """Return the matrix with rows for the features that are not there."""
+    n = len(A)
+    size = float(np.abs(A).max(initial=0.0))
+    larger = np.zeros((n + width, n + width))
+    larger[:n, :n] = A
+    # Below -λ of every submatrix, so that the largest eigenvalue is that of the features.
+    np.fill_diagonal(larger[n:, n:], -4.0 * width * size - 1e-300)
+    return larger
+
+
 class Patterns:
     """Many sets of features, each of at most ``width``.
 
@@ -47,11 +64,9 @@ class Patterns:
     def __init__(self, n: int, rows: Sequence[IntArray]) -> None:
         self.n = n
         self.width = max((part.shape[1] for part in rows), default=1)
-        padded = []
-        for part in rows:
-            filling = np.arange(n, n + self.width - part.shape[1])
-            padded.append(np.hstack([part, np.broadcast_to(filling, (len(part), len(filling)))]))
-        self.index: IntArray = np.vstack([np.zeros((0, self.width), np.intp), *padded])
+        self.index: IntArray = np.vstack(
+            [np.zeros((0, self.width), np.intp), *(filled_up(part, n, self.width) for part in rows)]
+        )
         self.sizes: IntArray = np.count_nonzero(self.index < n, axis=1)
 
     @classmethod
@@ -85,18 +100,9 @@ class Patterns:
         """The features of one set."""
         return self.index[i, : self.sizes[i]]
 
-    def extended(self, A: Array) -> Array:
-        """Return the matrix with rows for the features that are not there."""
-        size = float(np.abs(A).max(initial=0.0))
-        larger = np.zeros((self.n + self.width, self.n + self.width))
-        larger[: self.n, : self.n] = A
-        # Below -λ of every submatrix, so that the largest eigenvalue is that of the features.
-        np.fill_diagonal(larger[self.n :, self.n :], -4.0 * self.width * size - 1e-300)
-        return larger
-
     def values(self, A: Array, which: IntArray) -> Array:
         """Largest eigenvalue of A on each of some sets."""
-        larger, index = self.extended(A), self.index[which]
+        larger, index = extended(A, self.width), self.index[which]
         found = np.empty(len(which))
         for start in range(0, len(which), AT_ONCE):
             rows = index[start : start + AT_ONCE]
@@ -108,7 +114,7 @@ class Patterns:
         self, A: Array, which: IntArray, threshold: float, prices: Array | None = None
     ) -> BoolArray:
         """Where it is proved that ``λmax(A on S) - Σ_{j ∈ S} price_j < threshold``."""
-        larger, index = self.extended(A), self.index[which]
+        larger, index = extended(A, self.width), self.index[which]
         proved = np.empty(len(which), dtype=bool)
         size = float(np.abs(larger).max())
         for start in range(0, len(which), AT_ONCE):

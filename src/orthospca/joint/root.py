@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.joint.bound import rigorous
 from orthospca.joint.multipliers import Multipliers, minimise
+from orthospca.joint.patterns import extended, filled_up
 from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
@@ -24,9 +25,9 @@ from orthospca.supports.heuristics import find_incumbent
 #: Features that M is of, at most.
 LARGEST = 64
 #: Rounds of finding supports for M, and M for the supports.
-ROUNDS = 25
+ROUNDS = 40
 #: Supports next to the best one that are added in a round.
-NEIGHBOURS = 25
+NEIGHBOURS = 40
 #: Temperatures of the smoothed maximum, relative to the variance of a component.
 TEMPERATURES = (3e-2, 3e-3, 3e-4)
 #: Gap to which the last stage problem is solved, as a share of the one that is asked for.
@@ -83,10 +84,15 @@ class Root:
         self._counts = [self.limits.count(size) for size in self._sizes]
         self._supports: list[dict[bytes, IntArray]] = [{} for _ in self._sizes]
 
-    def run(
-        self, known: Sequence[Array], cut: float, improve: Callable[[Sequence[IntArray]], float]
-    ) -> RootBound:
-        """Return the best bound found; ``known`` are vectors of good sets."""
+    def run(self, known: Sequence[Array], cut: float) -> RootBound:
+        """Return the best bound found, or the first that is at most ``cut``.
+
+        Parameters
+        ----------
+        known : sequence of arrays
+            Vectors of good sets.
+        cut : float
+        """
         for x in known:
             self._add(np.flatnonzero(x))
         A = self.Q
@@ -97,19 +103,17 @@ class Root:
         for turn in range(ROUNDS):
             if best.upper <= cut or self._watch.out_of_time():
                 return best
-            value = self._find(A, turn)
+            value = self._find(A)
             if turn:
                 assert multipliers is not None
                 estimate = float(np.square(multipliers.root).sum()) + value
                 idle = 0 if estimate < lowest - 1e-4 * abs(lowest) else idle + 1
                 if estimate < lowest:
                     lowest, kept = estimate, (A, at)
-                if idle > 4 or estimate <= cut:
+                if idle > 6 or estimate <= cut:
                     break
             at, multipliers = self._minimised(at, multipliers)
             A = self._less(multipliers, at)
-            if turn % 4 == 0:
-                cut = max(cut, improve([s for found in self._supports for s in found.values()]))
         if lowest < math.inf:
             better = self._certified(*kept)
             if better is not None and better.upper < best.upper:
@@ -126,7 +130,7 @@ class Root:
             part = support if len(support) <= size else support[:size]
             self._supports[g].setdefault(part.tobytes(), part)
 
-    def _find(self, A: Array, turn: int) -> float:
+    def _find(self, A: Array) -> float:
         """Add supports that A favours; the value of the best of each sparsity, added up."""
         value = 0.0
         nothing = np.zeros((len(A), 0))
@@ -169,29 +173,18 @@ class Root:
             values, vectors = np.linalg.eigh(M)
             root = vectors * np.sqrt(np.maximum(values, 0.0))
             start = Multipliers(root + 0.02 * math.sqrt(self.scale) * np.eye(n), np.zeros(n))
-        width = max(self._sizes)
-        larger = np.zeros((n + 1, n + 1))
-        larger[:n, :n] = self.Q[np.ix_(at, at)]
-        index, counts = [], []
         number = np.full(len(self.Q), -1)
         number[at] = np.arange(n)
-        for found, count in zip(self._supports, self._counts, strict=True):
-            inside = [s for s in found.values() if (number[s] >= 0).all()]
-            rows = np.full((len(inside), width), 0)
-            for i, s in enumerate(inside):
-                rows[i, : len(s)] = number[s]
-                rows[i, len(s) :] = np.arange(n, n + width - len(s))
-            index.append(rows)
-            counts.append(count)
-        larger = np.zeros((n + width, n + width))
-        larger[:n, :n] = self.Q[np.ix_(at, at)]
-        floor = -4.0 * width * float(np.abs(larger).max()) - 1e-300
-        np.fill_diagonal(larger[n:, n:], floor)
+        index = []
+        for found in self._supports:
+            rows = [number[s] for s in found.values() if (number[s] >= 0).all()]
+            parts = [np.array([r for r in rows if len(r) == k]) for k in {len(r) for r in rows}]
+            index.append(np.vstack([filled_up(part, n, self._sizes[-1]) for part in parts]))
         temperatures = TEMPERATURES if multipliers is None else TEMPERATURES[1:]
         smoothed = minimise(
-            larger,
+            extended(self.Q[np.ix_(at, at)], self._sizes[-1]),
             index,
-            counts,
+            self._counts,
             start,
             np.arange(0),
             [t * self.scale for t in temperatures],
@@ -228,7 +221,6 @@ def _filled(support: IntArray, A: Array, size: int) -> IntArray:
     """A support of full size that contains this one."""
     if len(support) >= size:
         return support[:size]
-    rest = np.setdiff1d(np.argsort(-A.diagonal(), kind="stable"), support, assume_unique=True)
     strongest = np.argsort(-A.diagonal(), kind="stable")
     rest = strongest[~np.isin(strongest, support)]
     return np.sort(np.concatenate([support, rest[: size - len(support)]]))

@@ -78,10 +78,16 @@ class Tree:
         self._left = -math.inf
         self._cut = self._tolerance.cutoff(lower)
 
-    def run(
-        self, stop: Callable[[State], bool], report: Callable[[State], None] | None = None
-    ) -> State:
-        """Search until the tolerance is met or ``stop`` says so."""
+    @property
+    def settled_open(self) -> bool:
+        """Whether the bound of some supports, one for each component, is above the tolerance."""
+        return self._left > self._cut
+
+    def run(self, stop: Callable[[State], bool], report: Callable[[State], float]) -> State:
+        """Search until the tolerance is met or ``stop`` says so.
+
+        ``report`` hears of every step, and answers with the variance of the best set known.
+        """
         state = self.state
         root = self._root()
         self._bounding.tighten(root, self._cut, Effort.at_the_root())
@@ -92,9 +98,7 @@ class Tree:
         if root.upper > self._cut:
             heapq.heappush(queue, (-root.upper, ticket, root))
         self._note(queue, report)
-        while queue:
-            if stop(state):
-                return state
+        while queue and not stop(state):
             node = heapq.heappop(queue)[2]
             if node.upper <= self._cut:
                 continue
@@ -102,6 +106,12 @@ class Tree:
             if not children and node.is_settled:
                 self._end(node)
             for child in children:
+                if stop(state):
+                    # What is not looked at keeps the bound of the node.
+                    ticket += 1
+                    child.upper = node.upper
+                    heapq.heappush(queue, (-child.upper, ticket, child))
+                    continue
                 self._bounding.tighten(child, self._cut, Effort())
                 state.nodes += 1
                 child.upper = min(child.upper, node.upper)
@@ -138,18 +148,21 @@ class Tree:
             for k in range(group.count):
                 best = group.patterns[order[min(k, len(order) - 1)]]
                 chosen.append(self._patterns.members(int(best)))
-        self.state.lower = max(self.state.lower, self._suggest(chosen))
+        self._learn(self._suggest(chosen))
+
+    def _learn(self, lower: float) -> None:
+        """Take note of a set."""
+        self.state.lower = max(self.state.lower, lower)
         self._cut = max(self._cut, self._tolerance.cutoff(self.state.lower))
 
     def _note(
         self,
         queue: list[tuple[float, int, Node]],
-        report: Callable[[State], None] | None,
+        report: Callable[[State], float],
     ) -> None:
         """Put together what is proved."""
         open_upper = -queue[0][0] if queue else -math.inf
         upper = max(open_upper, self._left, self._cut, self._outside)
         self.state.upper = min(self.state.upper, upper)
         self.state.open_nodes = len(queue)
-        if report is not None:
-            report(self.state)
+        self._learn(report(self.state))
