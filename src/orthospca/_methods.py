@@ -19,3 +19,17 @@ class Method(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+class Objective(str, Enum):
+    """What ``solve(objective=…)`` can be."""
+
+    STAGEWISE = "stagewise"
+    """Each component is the best one given those before it."""
+    LEXICOGRAPHIC = "lexicographic"
+    """The same, with ties resolved in favour of the stages that follow."""
+    JOINT = "joint"
+    """The components with the largest total variance."""
+
+    def __str__(self) -> str:
+        return self.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from orthospca._errors import InputError
-from orthospca._methods import Method
+from orthospca._methods import Method, Objective
 from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
 from orthospca.blocks.partitioned import PartitionedMatrix
@@ -20,18 +21,24 @@ from orthospca.blocks.thresholds import plan_blocks, plan_blocks_of_data, valida
 from orthospca.certificate.recorder import Recorder
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
+from orthospca.joint.lexicographic import solve_lexicographically
+from orthospca.joint.simple import spectral_bound
+from orthospca.joint.solving import solve_jointly
 from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
 from orthospca.model.problem import Problem
 from orthospca.model.result import Component, Result
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_names, validate_path
+from orthospca.numerics.rounding import add_up
 from orthospca.numerics.threads import single_threaded_blas
-from orthospca.search.sequence import Stages, run_stages
+from orthospca.search.sequence import Found, Stages, run_stages
 from orthospca.search.stages import DeflatedStages, MatrixStages
 from orthospca.supports.enumeration import refuse_if_too_many
 from orthospca.wide.stage import WideProblem, WideStages
 
+#: Order up to which the bound of ordinary PCA is part of every result.
+LARGEST_SPECTRUM = 1000
 #: Bytes of centred data up to which they are written down for a proof.
 LARGEST_FACTOR = 2**30
 
@@ -41,6 +48,7 @@ def solve(
     sparsity: int | Any,
     n_components: int = 1,
     *,
+    objective: str = "stagewise",
     method: str = "branch-and-bound",
     eps: float = 0.0,
     gap: float = 1e-4,
@@ -68,6 +76,15 @@ def solve(
         Features each component may use; one number, or one for each component.
     n_components : int
         How many components to find.
+    objective : {"stagewise", "lexicographic", "joint"}
+        ``"stagewise"``: each component is the best one given those before it.
+        ``"lexicographic"``: the same, and where a stage has several optima (within the tolerance),
+        the one that lets the following stages be largest; ``Result.note`` says whether all ties
+        were examined.  ``"joint"``: the components with the largest total variance, with a proved
+        bound on the total of every such set, ``Result.joint_upper_bound``; the bound of each
+        component then says what another one in its place could have at most.  Without a limit of
+        time or nodes a joint search ends after a few hundred nodes.  The last two need a matrix,
+        ``method="branch-and-bound"`` and no threshold.
     method : {"branch-and-bound", "enumeration", "eigenvalue", "deflation"}
         ``"branch-and-bound"`` certifies sparsity after sparsity, each of which leaves few features
         to the next, searches given the strongest features, and goes on, where that is not enough,
@@ -128,6 +145,7 @@ def solve(
     'OPTIMAL'
     """
     settings = Settings.validate(
+        objective=objective,
         method=method,
         eps=eps,
         gap=gap,
@@ -184,6 +202,11 @@ def solve_as_set(
     threshold = validate_threshold(threshold, problem.n_features, settings.method, not wide)
     names = validate_names(names, problem.n_features, problem.feature_names)
     watch = settings.watch(callback)
+    if settings.objective is not Objective.STAGEWISE:
+        _refuse_what_needs_stages(problem, threshold, resume)
+        assert isinstance(problem, Problem)
+        with watch.listening(), single_threaded_blas():
+            return _solve_together(problem, settings, watch, names)
     with watch.listening(), single_threaded_blas():
         if isinstance(problem, DataProblem):
             stages = _stages_of_data(problem, threshold, settings, watch, learnt)
@@ -195,6 +218,7 @@ def solve_as_set(
             known = recorder.finished or known
         found = run_stages(stages, problem.sparsity, settings.tolerance, watch, known, recorder)
         certificate = None if recorder is None else recorder.close(found)
+        together = _bound_of_all(problem, settings, found)
     return Result(
         stages=found.components,
         n_features=problem.n_features,
@@ -210,7 +234,73 @@ def solve_as_set(
         note=stages.note,
         path=found.path,
         certificate=certificate,
+        joint_upper_bound=together,
     )
+
+
+def _refuse_what_needs_stages(
+    problem: Problem | DataProblem, threshold: Any, resume: Path | None
+) -> None:
+    if isinstance(problem, DataProblem):
+        raise InputError(
+            f"objective must be 'stagewise' for data with {problem.n_features} features: "
+            "the others need a matrix"
+        )
+    if isinstance(threshold, Blocks) or threshold != 0.0:
+        raise InputError(f"threshold must be 0 unless objective is 'stagewise', got {threshold!r}")
+    if resume is not None:
+        raise InputError(f"resume needs objective='stagewise', got {str(resume)!r}")
+
+
+def _solve_together(
+    problem: Problem, settings: Settings, watch: Watch, names: tuple[str, ...] | None
+) -> Result:
+    """Find components that are chosen with regard to those after them."""
+    Q, certificate = problem.covariance, None
+    if settings.objective is Objective.JOINT:
+        joint = solve_jointly(Q, problem.sparsity, settings, watch)
+        found = Found(joint.components, False, math.nan, joint.status)
+        together, note = joint.upper, joint.note
+    else:
+        answer = solve_lexicographically(Q, problem.sparsity, settings, watch)
+        found, note = answer.found, answer.note
+        together = _bound_of_all(problem, settings, found)
+        if settings.proof:
+            certificate = Recorder(*certified_by(problem), problem.sparsity, settings, None).close(
+                found
+            )
+    return Result(
+        stages=found.components,
+        n_features=problem.n_features,
+        sparsity=problem.sparsity,
+        status=found.status,
+        exhausted=found.exhausted,
+        method=str(settings.method),
+        guarantee=found.guarantee,
+        runtime=watch.clock.elapsed,
+        history=tuple(watch.journal.history),
+        feature_names=names,
+        total_variance=problem.total_variance,
+        note=note,
+        certificate=certificate,
+        objective=str(settings.objective),
+        joint_upper_bound=together,
+    )
+
+
+def _bound_of_all(problem: Problem | DataProblem, settings: Settings, found: Found) -> float:
+    """A bound on the total variance of every set, where it costs little."""
+    count = len(found.components)
+    if settings.method is Method.DEFLATION or count == 0:
+        return math.nan
+    limits = problem.sparsity[:count]
+    upper = math.inf
+    if max(limits) <= limits[0]:
+        # What holds for the first component holds for every one.
+        upper = add_up(*([found.components[0].upper_bound] * count), 0.0)
+    if isinstance(problem, Problem) and count > 1 and problem.n_features <= LARGEST_SPECTRUM:
+        upper = min(upper, spectral_bound(problem.covariance, count))
+    return max(upper, math.fsum(component.variance for component in found.components))
 
 
 def certified_by(problem: Problem | DataProblem) -> tuple[Array, str]:

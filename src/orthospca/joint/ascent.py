@@ -1,4 +1,4 @@
-"""Good sets of components: one is improved at a time, given the others; then some are sought anew."""
+"""Good sets of components: one is improved at a time, then some are sought anew."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.joint.partition import best_blocks
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.rigor import ORTHOGONALITY
-from orthospca.supports.best import Candidate, best_on_support
+from orthospca.supports.best import Candidate, best_on_support, complement_basis
 from orthospca.supports.heuristics import find_incumbent, polish
 
 #: Rounds in which every component is sought anew.
@@ -112,6 +112,57 @@ class SetSearch:
         if made is not None and total(self.Q, made) > 0.95 * self.value:
             self._ascend(made)
         return self.value
+
+    def settle(self, patterns: Sequence[IntArray]) -> float:
+        """Find the best set with these features, from many starts; the value of the best one."""
+        K, rng = len(patterns), np.random.default_rng(1)
+        slots = np.argsort(self.limits, kind="stable")
+        ranks = np.argsort([len(pattern) for pattern in patterns], kind="stable")
+        for turn in range(2 * K + 6):
+            order = rng.permutation(K)
+            vectors = self._begun_on(patterns, order, rng if turn >= K else None)
+            if vectors is None:
+                continue
+            self._ascend_on(patterns, vectors)
+            # The sizes tell which component is which.
+            placed = list(vectors)
+            for slot, i in zip(slots, ranks, strict=True):
+                placed[slot] = vectors[i]
+            self.offer(placed)
+        return self.value
+
+    def _begun_on(
+        self, patterns: Sequence[IntArray], order: IntArray, rng: np.random.Generator | None
+    ) -> list[Array] | None:
+        """Orthonormal vectors on patterns: the best one after the other, or random ones."""
+        vectors: dict[int, Array] = {}
+        for place, k in enumerate(order.tolist()):
+            problem = self._problem(k, list(vectors.values()))
+            best = best_on_support(problem, patterns[k])
+            if best is None:
+                return None
+            vectors[k] = np.array(best.vector)
+            if rng is not None and place < len(order) - 1:
+                basis = complement_basis(problem.touching(patterns[k]))
+                basis = np.eye(len(patterns[k])) if basis is None else basis
+                mixed = basis @ rng.standard_normal(basis.shape[1])
+                vectors[k] = np.zeros(len(self.Q))
+                vectors[k][patterns[k]] = mixed / np.linalg.norm(mixed)
+        return [vectors[k] for k in range(len(patterns))]
+
+    def _ascend_on(self, patterns: Sequence[IntArray], vectors: list[Array]) -> None:
+        """Improve vectors one at a time, each on its own pattern."""
+        value = total(self.Q, vectors)
+        for _ in range(ROUNDS):
+            before = value
+            for k, pattern in enumerate(patterns):
+                problem = self._problem(k, vectors[:k] + vectors[k + 1 :])
+                best = best_on_support(problem, pattern)
+                if best is not None and best.value > float(vectors[k] @ self.Q @ vectors[k]):
+                    vectors[k] = np.array(best.vector)
+            value = total(self.Q, vectors)
+            if value <= before + 1e-12 * abs(before) or self._stop():
+                return
 
     def step(self) -> None:
         """Seek some components anew, first with little regard to orthogonality."""

@@ -4,16 +4,18 @@ For orthonormal ``x_1 … x_K`` and every ``M ⪰ 0``
 
     Σ x_kᵀQx_k  =  Σ x_kᵀ(Q - M)x_k + ⟨M, Σ x_k x_kᵀ⟩  ≤  Σ v_{p_k}(Q - M) + tr M,
 
-because ``Σ x_k x_kᵀ ⪯ I``; v_p is the largest value of a unit vector with p nonzeros.  Any M is valid,
-so that rounding costs sharpness and nothing else.
+because ``Σ x_k x_kᵀ ⪯ I``; v_p is the largest value of a unit vector with p nonzeros.  Any M is
+valid, so that rounding costs sharpness and nothing else.
 """
 
 from __future__ import annotations
 
 import numpy as np
+
 from orthospca._typing import Array, IntArray
 from orthospca.numerics.rigor import proves_positive_definite
 from orthospca.numerics.rounding import add_up
+
 
 def rigorous(Q: Array, M: Array, at: IntArray) -> tuple[Array, float] | None:
     """Return ``A`` and a bound on ``tr(Q - A)`` with ``Q - A`` proved positive semidefinite.

@@ -1,10 +1,10 @@
 """How a node of a joint problem is split, so that no set of components is lost.
 
-Two kinds of split.  A feature that several components would like to share is used by one of them at
-most, and then it has a price; or by two at least, and then these two are told apart from the others.
-And within a group of components of which the same is known, some number of them uses a feature and the
-others do not: which of them does not matter, so there is one child for each number and not for each
-choice.
+Two kinds of split.  A feature that several components would like to share is used by one of them
+at most, and then it has a price; or by two at least, and then these two are told apart from the
+others.  And within a group of components of which the same is known, some number of them uses a
+feature and the others do not: which of them does not matter, so there is one child for each number
+and not for each choice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHARED = 1.02
 
 
 def split(node: Node, patterns: Patterns) -> list[Node]:
-    """Return nodes that together hold every set of components of this one; none if it is settled."""
+    """Return nodes that together hold every set of this one; none if it is settled."""
     inside = patterns.inside
     feature = _shared_feature(node, inside)
     if feature is not None:
@@ -42,7 +42,7 @@ def split(node: Node, patterns: Patterns) -> list[Node]:
 
 
 def _shared_feature(node: Node, inside: BoolArray) -> int | None:
-    """The feature that most components share in the relaxation, if it is not known whether they do."""
+    """The feature that most components would share, if it is not known whether they do."""
     if node.usage is None:
         return None
     totals = node.usage.sum(axis=0)
@@ -64,7 +64,7 @@ def _by_sharing(node: Node, feature: int, inside: BoolArray) -> Iterator[Node]:
     using = [g for g, group in enumerate(groups) if group.used[feature]]
     if using:
         # One uses it (more would have been decided), and so does another.
-        for h, group in enumerate(groups):
+        for h in range(len(groups)):
             if h != using[0]:
                 yield from _with_users(node, {h: 1}, feature, inside)
         return
@@ -143,9 +143,7 @@ def _using(group: Group, count: int, feature: int, inside: BoolArray) -> Group:
 def _not_using(group: Group, feature: int, inside: BoolArray) -> Group:
     unused = group.unused.copy()
     unused[feature] = True
-    return replace(
-        group, unused=unused, patterns=group.patterns[~inside[group.patterns, feature]]
-    )
+    return replace(group, unused=unused, patterns=group.patterns[~inside[group.patterns, feature]])
 
 
 def _child(node: Node, groups: list[Group], exclusive: BoolArray) -> Node:

@@ -6,8 +6,8 @@ features that at most one component uses,
     Σ x_kᵀQx_k  ≤  tr M + Σ_j u_j + Σ_k [λmax((Q - M) on S_k) - Σ_{j ∈ S_k} u_j].
 
 The right-hand side, with the largest bracket over the patterns that are left, is convex in (M, u).
-Here it is smoothed and minimised over some of the patterns; which (M, u) comes out is of no concern to
-validity.
+Here it is smoothed and minimised over some of the patterns; which (M, u) comes out is of no concern
+to validity.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import minimize
 
 from orthospca._typing import Array, IntArray
+
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
@@ -64,6 +65,14 @@ class Smoothed:
     value: float
 
 
+class _LowEnough(Exception):
+    """The value is as low as it needs to be."""
+
+    def __init__(self, point: Array) -> None:
+        super().__init__()
+        self.point = point.copy()
+
+
 def minimise(
     larger: Array,
     index: Sequence[IntArray],
@@ -72,6 +81,7 @@ def minimise(
     exclusive: IntArray,
     temperatures: Sequence[float],
     iterations: int,
+    enough: float = -math.inf,
 ) -> Smoothed:
     """Minimise the smoothed bound.
 
@@ -90,11 +100,15 @@ def minimise(
         Of the smoothed maximum, one after the other.
     iterations : int
         Of the quasi-Newton method, at each of them.
+    enough : float
+        A value at which it stops; without an orthonormal set on the patterns there is no smallest.
     """
+    from scipy.optimize import minimize  # here, since the package is imported more often than used
+
     n = len(start.prices)
     distinct, inverse = np.unique(np.vstack(index), axis=0, return_inverse=True)
     ends = np.cumsum([0, *(len(part) for part in index)])
-    places = [inverse.ravel()[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    places = [inverse.ravel()[a:b] for a, b in pairwise(ends)]
     width, order = distinct.shape[1], len(larger)
     rows, columns = distinct[:, :, None], distinct[:, None, :]
     given = larger[rows, columns]
@@ -125,6 +139,8 @@ def minimise(
             powers *= count / mass
             weights[place] += powers
             shares.append(powers.sum(axis=1))
+        if total < enough:
+            raise _LowEnough(point)
         blocks = (vectors * weights[:, None, :]) @ vectors.transpose(0, 2, 1)
         P = np.bincount(flat, blocks.ravel(), minlength=order * order).reshape(order, order)[:n, :n]
         slope = 2 * (root[:n] - P @ root[:n])
@@ -133,18 +149,21 @@ def minimise(
     point = np.concatenate([start.root.ravel(), start.prices[exclusive]])
     limits = [(None, None)] * (n * n) + [(0.0, None)] * len(exclusive)
     value = math.inf
-    for temperature in temperatures:
-        found = minimize(
-            bound,
-            point,
-            args=(temperature,),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=limits,
-            options={"maxiter": iterations, "maxcor": 15, "ftol": 1e-10},
-        )
-        point = found.x
-        value, _ = bound(point, temperature)
+    try:
+        for temperature in temperatures:
+            found = minimize(
+                bound,
+                point,
+                args=(temperature,),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=limits,
+                options={"maxiter": iterations, "maxcor": 15, "ftol": 1e-10},
+            )
+            point = found.x
+            value, _ = bound(point, temperature)
+    except _LowEnough as reached:
+        point, value = reached.point, enough
     all_prices = np.zeros(n)
     all_prices[exclusive] = point[n * n :]
     moved = Multipliers(point[: n * n].reshape(n, n), all_prices)

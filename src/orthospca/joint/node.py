@@ -1,4 +1,4 @@
-"""A part of a joint problem: what each component must, may and must not use, and its proved bound."""
+"""A part of a joint problem: what each component must and may use, and its proved bound."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from orthospca.joint.bound import rigorous
 from orthospca.joint.multipliers import Multipliers, minimise
 from orthospca.joint.patterns import Patterns, extended
 from orthospca.numerics.rounding import UNIT, add_up, mul_up
+
+#: How far below the cut a bound over some patterns may be, relative to the variance of a component,
+#: before all of them are looked at again.
+ENOUGH = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +154,7 @@ class Bounding:
                 exclusive,
                 [temperature * self.scale for temperature in hot],
                 effort.iterations,
+                cut - ENOUGH * self.scale,
             )
             multipliers = smoothed.multipliers
             node.usage = np.array(
@@ -174,7 +179,9 @@ class Bounding:
             self._proved_level(A, group.patterns, values, paid)
             for group, values in zip(node.groups, node.values, strict=True)
         ]
-        terms = [mul_up(float(g.count), level) for g, level in zip(node.groups, levels, strict=True)]
+        terms = [
+            mul_up(float(g.count), level) for g, level in zip(node.groups, levels, strict=True)
+        ]
         upper = add_up(trace, *terms, *(prices[prices > 0].tolist()), 0.0)
         if not upper < math.inf:
             return
@@ -182,7 +189,9 @@ class Bounding:
         groups, values = [], []
         for group, level, known in zip(node.groups, levels, node.values, strict=True):
             # Another one takes the place of one component's level.
-            threshold = cut - (upper - level) * (1 + 4 * UNIT) - 8 * UNIT * (abs(upper) + abs(level))
+            threshold = (
+                cut - (upper - level) * (1 + 4 * UNIT) - 8 * UNIT * (abs(upper) + abs(level))
+            )
             drop = known < threshold
             at = np.flatnonzero(drop)
             drop[at] = self.patterns.proved_below(A, group.patterns[at], threshold, paid)

@@ -1,8 +1,8 @@
 """Sets of components on disjoint blocks of features, improved by moves and exchanges of features.
 
-Components on disjoint blocks are orthogonal whatever their loadings, and so are several eigenvectors of
-one block.  For a division of the features into blocks of at most p, the best set is that of the K
-largest eigenvalues of all blocks: cheap to evaluate, and often close to the best set of all.
+Components on disjoint blocks are orthogonal whatever their loadings, and so are eigenvectors
+of one block.  For a division of the features into blocks of at most p, the best set is that of the
+K largest eigenvalues of all blocks: cheap to evaluate, and often close to the best set of all.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ class _Division:
         key = block.tobytes()
         found = self._known.get(key)
         if found is None:
-            found = np.linalg.eigvalsh(self.Q[np.ix_(block, block)]) if len(block) else np.zeros(0)
+            found = np.zeros(0)
+            if len(block):
+                found = np.asarray(np.linalg.eigvalsh(self.Q[np.ix_(block, block)]))
             self._known[key] = found
         return found
 

@@ -1,8 +1,8 @@
 """The sets of features that components of a joint problem may use.
 
 A pattern is the set of features on which a vector is not zero, so patterns of all sizes up to the
-sparsity are listed.  They are kept as rows of one array; short ones are filled up with features that
-are not there, whose diagonal is far below every value, so that all are worked on in one sweep.
+sparsity are listed.  They are kept as rows of one array; short ones are filled up with features
+that are not there, whose diagonal is far below every value, so that all are worked on in one sweep.
 """
 
 from __future__ import annotations

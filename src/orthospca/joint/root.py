@@ -1,4 +1,4 @@
-"""The bound of a joint problem with many features: M on few of them, the stage solver for the rest."""
+"""The bound of a joint problem with many features: M on few of them, then the stage solver."""
 
 from __future__ import annotations
 

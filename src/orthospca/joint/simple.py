@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.sparse.linalg import ArpackError, eigsh
 
 from orthospca._typing import Array
 from orthospca.joint.bound import rigorous
@@ -22,6 +21,8 @@ def spectral_bound(Q: Array, count: int) -> float:
     That is the most that orthonormal vectors can have, sparse or not: the bound of ordinary PCA.
     With ``M`` the part of Q above the ``count``-th eigenvalue λ it is ``tr M + count·λmax(Q - M)``.
     """
+    from scipy.sparse.linalg import ArpackError, eigsh  # not needed where the package is imported
+
     n = len(Q)
     try:
         if n <= SMALL or count >= n - 1:

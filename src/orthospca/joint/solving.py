@@ -16,7 +16,7 @@ from orthospca.joint.multipliers import Multipliers
 from orthospca.joint.patterns import Patterns, count_patterns
 from orthospca.joint.root import Root, RootBound
 from orthospca.joint.simple import spectral_bound
-from orthospca.joint.tree import State, Tree
+from orthospca.joint.tree import SMALLEST_SCALE, State, Tree
 from orthospca.model.clock import Clock
 from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.result import Component, Status
@@ -34,6 +34,8 @@ LARGEST_LISTING = 20_000
 STAGEWISE_SHARE = 0.25
 #: Steps of the search for sets before the tree, and nodes of the tree between two of them.
 FIRST_STEPS, NODES_PER_STEP = 20, 4
+#: A gap that floating point can close, for entries of Q up to one and each component.
+RESOLUTION = 1e-13
 #: Nodes of the tree, if neither these nor the time is limited.
 DEFAULT_NODES = 400
 
@@ -78,9 +80,7 @@ class _Part(QuietWatch):
         return self._watch.out_of_time() or self.clock.is_up
 
 
-def solve_jointly(
-    Q: Array, limits: Sequence[int], settings: Settings, watch: Watch
-) -> Joint:
+def solve_jointly(Q: Array, limits: Sequence[int], settings: Settings, watch: Watch) -> Joint:
     """Find components with the largest total variance.
 
     Parameters
@@ -91,14 +91,21 @@ def solve_jointly(
     settings : Settings
     watch : Watch
     """
-    return _JointSolve(Q, tuple(limits), settings, watch).run()
+    # Powers of two are divided out and put back exactly.
+    largest = float(np.abs(Q).max(initial=0.0))
+    unit = 2.0 ** math.frexp(largest)[1] if largest > 0 else 1.0
+    tolerance = replace(
+        settings.tolerance, eps=settings.tolerance.eps / unit, resolution=RESOLUTION * len(limits)
+    )
+    scaled = replace(settings, tolerance=tolerance)
+    return _JointSolve(Q / unit, tuple(limits), scaled, watch, unit).run()
 
 
 class _JointSolve:
     def __init__(
-        self, Q: Array, limits: tuple[int, ...], settings: Settings, watch: Watch
+        self, Q: Array, limits: tuple[int, ...], settings: Settings, watch: Watch, unit: float
     ) -> None:
-        self.Q, self.limits = Q, limits
+        self.Q, self.limits, self.unit = Q, limits, unit
         self.settings, self.watch = settings, watch
         self.tolerance = settings.tolerance
         self.search: SetSearch
@@ -111,7 +118,7 @@ class _JointSolve:
         """Solve it."""
         watch = self.watch
         watch.begin_stage(0, 1)
-        self.upper = spectral_bound(self.Q, len(self.limits))
+        self.upper = spectral_bound(self.Q, len(self.limits)) if self.Q.any() else 0.0
         found = self._stagewise()
         self.search = SetSearch(self.Q, self.limits, watch.out_of_time)
         self.search.begin([c.vector for c in found.components])
@@ -138,7 +145,7 @@ class _JointSolve:
         return run_stages(stages, self.limits, self.tolerance, part)
 
     def _at_the_root(self, found: Found) -> None:
-        scale = abs(self.search.value) / len(self.limits) or 1.0
+        scale = max(abs(self.search.value) / len(self.limits), SMALLEST_SCALE)
         for _ in range(FIRST_STEPS if len(self.Q) <= 100 else 4):
             self.search.step()
         root = Root(self.Q, self.limits, self.settings, self.watch, scale)
@@ -190,8 +197,9 @@ class _JointSolve:
             root = vectors * np.sqrt(np.maximum(values, 0.0))
             start = Multipliers(root, np.zeros(len(places)))
 
-        def suggest(chosen: list[IntArray]) -> float:
-            return self.search.suggest([places[pattern] for pattern in chosen])
+        def suggest(chosen: list[IntArray], settled: bool) -> float:
+            patterns = [places[pattern] for pattern in chosen]
+            return self.search.settle(patterns) if settled else self.search.suggest(patterns)
 
         tree = Tree(
             self.Q[np.ix_(places, places)],
@@ -233,13 +241,16 @@ class _JointSolve:
         return self.watch.node_limit
 
     def _report(self) -> None:
-        self.watch.report(self.nodes, self.open_nodes, self.search.value, self.upper)
+        lower, upper = self.search.value * self.unit, self.upper * self.unit
+        self.watch.report(self.nodes, self.open_nodes, lower, upper)
 
     def _result(self) -> Joint:
         total, K = self.search.value, len(self.limits)
         upper = max(self.upper, total)
         if self.tolerance.met(total, upper):
             status, note = Status.OPTIMAL, ""
+        elif upper <= total + 2 * self.tolerance.resolution:
+            status, note = Status.PRECISION, ""
         else:
             verdict = self.watch.verdict()
             status, note = verdict or Status.NODE_LIMIT, "" if verdict else self.note
@@ -255,15 +266,15 @@ class _JointSolve:
             components.append(
                 Component(
                     vector,
-                    variance,
-                    bound,
+                    variance * self.unit,
+                    bound * self.unit,
                     status,
                     self.nodes if k == 0 else 0,
                     self.watch.clock.elapsed if k == 0 else 0.0,
                 )
             )
         assert len(components) == K
-        return Joint(tuple(components), upper, status, note, self.root)
+        return Joint(tuple(components), upper * self.unit, status, note, self.root)
 
 
 def _bound_of_stages(found: Found, limits: Sequence[int]) -> float:
@@ -306,5 +317,3 @@ def _add_parts(
                 seen.add(part)
                 pending.append(part)
     return True
-
-

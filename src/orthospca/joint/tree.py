@@ -16,6 +16,9 @@ from orthospca.joint.node import Bounding, Effort, Group, Node
 from orthospca.joint.patterns import Patterns
 from orthospca.model.tolerance import Tolerance
 
+#: A variance is not taken to be smaller than this share of the largest entry of Q.
+SMALLEST_SCALE = 0.1
+
 
 @dataclass
 class State:
@@ -52,8 +55,8 @@ class Tree:
     lower : float
         The variance of a set that is known.
     suggest : callable
-        Given patterns, one for each component, returns the variance of a set made of them, or of the
-        best one known.
+        Given patterns, one for each component, and whether they are all that is left of a node,
+        returns the variance of the best set known, perhaps one made of them.
     """
 
     def __init__(
@@ -64,14 +67,14 @@ class Tree:
         outside: float,
         tolerance: Tolerance,
         lower: float,
-        suggest: Callable[[list[IntArray]], float],
+        suggest: Callable[[list[IntArray], bool], float],
         start: Multipliers | None = None,
     ) -> None:
         self.state = State(lower, math.inf)
         self._tolerance, self._outside, self._suggest = tolerance, outside, suggest
         self._limits = tuple(limits)
         self._patterns = patterns
-        scale = abs(lower) / len(limits) or 1.0
+        scale = max(abs(lower) / len(limits), SMALLEST_SCALE * float(np.abs(Q).max())) or 1.0
         self._bounding = Bounding(Q, patterns, scale)
         self._start = start or Multipliers.begin(len(Q), scale)
         # Bounds of what is not looked at any more, though it is above the cut.
@@ -118,7 +121,7 @@ class Tree:
                 if child.upper > self._cut:
                     ticket += 1
                     heapq.heappush(queue, (-child.upper, ticket, child))
-                    if state.nodes % 8 == 0 or child.is_settled:
+                    if state.nodes % 8 == 0:
                         self._round(child)
             self._note(queue, report)
         return state
@@ -134,6 +137,7 @@ class Tree:
 
     def _end(self, node: Node) -> None:
         """Bound a node that has nothing to branch on as well as possible."""
+        self._round(node)
         self._bounding.tighten(node, self._cut, Effort.at_the_end())
         if node.upper > self._cut:
             self._left = max(self._left, node.upper)
@@ -148,7 +152,7 @@ class Tree:
             for k in range(group.count):
                 best = group.patterns[order[min(k, len(order) - 1)]]
                 chosen.append(self._patterns.members(int(best)))
-        self._learn(self._suggest(chosen))
+        self._learn(self._suggest(chosen, node.is_settled))
 
     def _learn(self, lower: float) -> None:
         """Take note of a set."""

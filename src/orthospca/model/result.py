@@ -69,6 +69,13 @@ class Result:
         of it on the way; empty where the way was another.
     certificate : Certificate or None
         With ``proof=True``: what a checker needs (:class:`orthospca.Certificate`).
+    objective : str
+        What was asked for: see :func:`orthospca.solve`.
+    joint_upper_bound : float
+        Proved: no set of as many orthogonal components, with the sparsities asked for, has a larger
+        total variance.  Of a stage-wise result it is what costs little, the smaller of the bound of
+        ordinary PCA and as many times the bound of the first component; NaN with
+        ``method="deflation"``, whose components are not orthogonal.
 
     Examples
     --------
@@ -105,6 +112,22 @@ class Result:
     note: str = ""
     path: tuple[Component, ...] = ()
     certificate: Any = None
+    objective: str = "stagewise"
+    joint_upper_bound: float = math.nan
+
+    @property
+    def joint_variance(self) -> float:
+        """The total variance of the components; NaN if they are not orthogonal."""
+        if self.method == "deflation":
+            return math.nan
+        return math.fsum(self.variances.tolist())
+
+    @property
+    def joint_gap(self) -> float:
+        """``(joint_upper_bound - joint_variance) / |joint_variance|``; NaN if there is no bound."""
+        if math.isnan(self.joint_upper_bound):
+            return math.nan
+        return relative_gap(self.joint_variance, self.joint_upper_bound)
 
     @property
     def n_components(self) -> int:
@@ -197,6 +220,8 @@ class Result:
             self.exhausted,
             comparable(self.guarantee),
             comparable(self.total_variance),
+            self.objective,
+            comparable(self.joint_upper_bound),
             self.stages,
             self.path,
         )

@@ -25,6 +25,8 @@ def to_dict(result: Result) -> dict[str, Any]:
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "method": result.method,
+        "objective": result.objective,
+        "joint_upper_bound": _encode(result.joint_upper_bound),
         "status": result.status.name,
         "exhausted": result.exhausted,
         "n_features": result.n_features,
@@ -83,6 +85,8 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
         "total_variance": float(content["total_variance"]),
         "note": str(content.get("note", "")),
         "path": tuple(path),
+        "objective": str(content.get("objective", "stagewise")),
+        "joint_upper_bound": float(content.get("joint_upper_bound", math.nan)),
     }
 
 

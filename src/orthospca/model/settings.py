@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orthospca._errors import InputError
-from orthospca._methods import Method
+from orthospca._methods import Method, Objective
 from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
 from orthospca.model.tolerance import Tolerance
@@ -30,6 +30,7 @@ class Settings:
     tuning : Tuning
     proof : bool
         Whether only such arguments are used as a certificate can hold.
+    objective : Objective
     """
 
     method: Method = Method.BRANCH_AND_BOUND
@@ -39,6 +40,7 @@ class Settings:
     n_jobs: int | None = None
     tuning: Tuning = DEFAULT
     proof: bool = False
+    objective: Objective = Objective.STAGEWISE
 
     @classmethod
     def validate(
@@ -54,11 +56,19 @@ class Settings:
         callback: Any = None,
         tuning: Tuning | None = None,
         proof: Any = False,
+        objective: Any = Objective.STAGEWISE,
     ) -> Settings:
         """Check the arguments; a bad one is a ``ValueError`` that names it."""
         if not isinstance(method, str) or method not in list(Method):
             names = ", ".join(repr(str(m)) for m in Method)
             raise InputError(f"method must be one of {names}, got {method!r}")
+        if not isinstance(objective, str) or objective not in list(Objective):
+            names = ", ".join(repr(str(o)) for o in Objective)
+            raise InputError(f"objective must be one of {names}, got {objective!r}")
+        if objective != Objective.STAGEWISE and method != Method.BRANCH_AND_BOUND:
+            raise InputError(
+                f"method must be 'branch-and-bound' unless objective is 'stagewise', got {method!r}"
+            )
         if time_limit is not None:
             time_limit = validate_nonnegative("time_limit", time_limit)
         if node_limit is not None:
@@ -80,6 +90,7 @@ class Settings:
             n_jobs=n_jobs,
             tuning=tuning or DEFAULT,
             proof=proof,
+            objective=Objective(objective),
         )
 
     def watch(self, callback: Callback | None = None) -> Watch:

@@ -41,6 +41,8 @@ def summary(result: Result, width: int) -> str:
         words = (f"{name} {signed(x)}" for name, x in loadings(result, component))
         lines += in_lines(words, width)
     lines += ["", f"{_found(result)}; {result.runtime:.3g} s; {_meaning(result)}"]
+    if result.objective == "joint":
+        lines.append(together(result))
     if result.note:
         lines.append(result.note)
     return "\n".join(lines)
@@ -86,6 +88,14 @@ def _gap(component: Component) -> str:
     return format_gap(component.gap)
 
 
+def together(result: Result) -> str:
+    """What is proved of the components as a set."""
+    return (
+        f"together {result.joint_variance:.6g}, and no such set has more than "
+        f"{result.joint_upper_bound:.6g} ({format_gap(result.joint_gap)})"
+    )
+
+
 def _found(result: Result) -> str:
     count = result.n_components
     found = f"{count} component{'' if count == 1 else 's'}"
@@ -97,6 +107,8 @@ def _found(result: Result) -> str:
 
 
 def _meaning(result: Result) -> str:
+    if result.status is Status.OPTIMAL and result.objective == "joint":
+        return "the set is certified within tolerance"
     if result.status is Status.OPTIMAL:
         return "all certified within tolerance"
     if result.status is Status.EXHAUSTED:

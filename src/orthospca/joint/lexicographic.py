@@ -1,0 +1,202 @@
+"""Stage after stage, with ties resolved in favour of what follows.
+
+A stage may have several optima, and which of them is taken decides what is left for the next one.
+Here all supports within the tolerance of the best are listed at every stage; of the sequences that
+they begin, those are kept whose next variance is the largest, and so on to the last stage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from orthospca._typing import Array, IntArray
+from orthospca.joint.listing import supports_above
+from orthospca.model.limits import Watch
+from orthospca.model.result import Component, Status
+from orthospca.model.settings import Settings
+from orthospca.model.stage import Subproblem
+from orthospca.numerics.rounding import add_up
+from orthospca.search.outcome import Outcome, Request, Rung
+from orthospca.search.sequence import Found, overall_status
+from orthospca.search.stages import MatrixStages
+from orthospca.supports.best import Candidate, best_on_support
+
+#: Ties of one stage, and sequences, that are looked at.
+MOST_TIES, MOST_SEQUENCES = 200, 200
+#: Entries in which two vectors differ by no more are the same.
+SAME = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class _Sequence:
+    """The first components, each within the tolerance of the best of its stage."""
+
+    vectors: tuple[Array, ...] = ()
+    outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicographic:
+    """The sequence found.
+
+    Attributes
+    ----------
+    found : Found
+    examined : bool
+        Whether all ties were.
+    note : str
+        How many there were, or why not all were examined.
+    """
+
+    found: Found
+    examined: bool
+    note: str
+
+
+def solve_lexicographically(
+    Q: Array, limits: Sequence[int], settings: Settings, watch: Watch
+) -> Lexicographic:
+    """Find the lexicographically largest sequence of variances.
+
+    Parameters
+    ----------
+    Q : array of shape (n, n)
+    limits : sequence of int
+    settings : Settings
+    watch : Watch
+    """
+    return _Search(Q, tuple(limits), settings, watch).run()
+
+
+class _Search:
+    def __init__(self, Q: Array, limits: tuple[int, ...], settings: Settings, watch: Watch) -> None:
+        self.Q, self.limits = Q, limits
+        self.settings, self.watch = settings, watch
+        self.tolerance = settings.tolerance
+        self.doubts: list[str] = []
+        self.ties = 0
+
+    def run(self) -> Lexicographic:
+        """Go through the stages."""
+        sequences = [_Sequence()]
+        exhausted = False
+        for k, limit in enumerate(self.limits):
+            self.watch.begin_stage(k, len(self.limits) - k)
+            solved = self._solve_next(sequences, limit)
+            if not solved:
+                # No sequence goes on: the first is as good as any.
+                exhausted = self.exhausted
+                break
+            best = max(value for _, _, value in solved)
+            least = best - self.tolerance.allowed(best)
+            going_on = [(s, outcome) for s, outcome, value in solved if value >= least]
+            last = k == len(self.limits) - 1
+            sequences = []
+            for sequence, outcome in going_on:
+                ties = [outcome.best] if last else self._ties(sequence, limit, outcome, least)
+                for tie in ties:
+                    assert tie is not None
+                    sequences.append(
+                        _Sequence((*sequence.vectors, tie.vector), (*sequence.outcomes, outcome))
+                    )
+            self.ties = max(self.ties, len(sequences))
+            if len(sequences) > MOST_SEQUENCES:
+                sequences = sequences[:MOST_SEQUENCES]
+                self.doubts.append(f"only {MOST_SEQUENCES} sequences were followed")
+            if self.watch.interrupted:
+                break
+        return self._answer(sequences[0], exhausted)
+
+    def _solve_next(
+        self, sequences: list[_Sequence], limit: int
+    ) -> list[tuple[_Sequence, Outcome, float]]:
+        stages = MatrixStages(self.Q, self.settings, self.watch)
+        solved = []
+        self.exhausted = True
+        for i, sequence in enumerate(sequences):
+            if i and self.watch.out_of_time():
+                self.doubts.append("time ran out")
+                break
+            outcome = stages.solve(Request(limit, self._columns(sequence)))
+            if outcome.best is not None:
+                solved.append((sequence, outcome, outcome.best.value))
+            elif outcome.status is not Status.EXHAUSTED:
+                self.exhausted = False
+        return solved
+
+    def _columns(self, sequence: _Sequence) -> Array:
+        empty = np.zeros((len(self.Q), 0))
+        return np.ascontiguousarray(np.column_stack([empty, *sequence.vectors]))
+
+    def _ties(
+        self, sequence: _Sequence, limit: int, outcome: Outcome, least: float
+    ) -> list[Candidate]:
+        """All vectors of a stage within the tolerance of the best, one for each support."""
+        assert outcome.best is not None
+        stage = Subproblem(self.Q, limit, self._columns(sequence))
+        part, kept = stage.without_spent_features()
+        supports = supports_above(
+            part, least, (), MOST_TIES, self.settings.tuning.walk, self.watch.out_of_time
+        )
+        if supports is None:
+            self.doubts.append("more ties than are listed, or no time to list them")
+            return [outcome.best]
+        ties = [outcome.best]
+        for support in supports:
+            found = best_on_support(part, support)
+            if found is None or found.value < least:
+                continue
+            if _has_several(part, support, least):
+                self.doubts.append("a support has more than one vector within the tolerance")
+            whole = found.embedded(kept, len(self.Q))
+            if not any(_same(whole.vector, tie.vector) for tie in ties):
+                ties.append(whole)
+        return ties
+
+    def _answer(self, sequence: _Sequence, exhausted: bool) -> Lexicographic:
+        components = []
+        ladders: list[tuple[Rung, ...]] = []
+        for vector, outcome in zip(sequence.vectors, sequence.outcomes, strict=True):
+            value = float(vector @ self.Q @ vector)
+            upper = max(outcome.upper, value)
+            status = Status.OPTIMAL if self.tolerance.met(value, upper) else outcome.status
+            if status is Status.OPTIMAL and not self.tolerance.met(value, upper):
+                status = Status.PRECISION
+            components.append(Component(vector, value, upper, status, outcome.nodes))
+            ladders.append(outcome.rungs)
+        found = tuple(components)
+        status_of_all = overall_status(found, len(self.limits), exhausted)
+        if status_of_all is None:
+            status_of_all = self.watch.verdict() or Status.INTERRUPTED
+        guarantee = max((add_up(c.upper_bound, -c.variance) for c in found), default=math.nan)
+        doubts = sorted(set(self.doubts))
+        if doubts and status_of_all in (Status.OPTIMAL, Status.EXHAUSTED):
+            status_of_all = self.watch.verdict() or Status.NODE_LIMIT
+        if doubts:
+            note = "not all ties were examined: " + "; ".join(doubts)
+        else:
+            note = f"all ties were examined: {self.ties} sequence{'s' if self.ties != 1 else ''}"
+        return Lexicographic(
+            Found(found, exhausted, guarantee, status_of_all, (), tuple(ladders)), not doubts, note
+        )
+
+
+def _same(x: Array, y: Array) -> bool:
+    """Whether two vectors are the same, up to sign and rounding."""
+    return bool(min(np.abs(x - y).max(), np.abs(x + y).max()) <= SAME)
+
+
+def _has_several(problem: Subproblem, support: IntArray, least: float) -> bool:
+    """Whether the second eigenvalue of a support is within the tolerance too."""
+    first = best_on_support(problem, support)
+    if first is None or len(support) < 2:
+        return False
+    columns = np.column_stack([problem.previous, first.vector])
+    second = best_on_support(
+        Subproblem(problem.covariance, problem.sparsity, np.ascontiguousarray(columns)), support
+    )
+    return second is not None and second.value >= least
