@@ -61,11 +61,8 @@ class SetSearch:
         self._largest = _largest_eigenvalue(Q)
         self._present: list[Array] | None = None
         self._idle = 0
-        # Unit vectors are orthonormal and as sparse as can be: there is always a set.
         self.best: list[Array] = []
         self.value = -math.inf
-        places = np.argsort(-Q.diagonal(), kind="stable")[: len(limits)]
-        self.offer([np.eye(1, len(Q), int(j))[0] for j in places])
 
     def offer(self, components: Sequence[Array]) -> None:
         """Take a set if it is one, and better."""
@@ -85,6 +82,9 @@ class SetSearch:
             self.offer(stagewise)
             self._ascend(list(stagewise))
             wanted = np.flatnonzero(np.array(stagewise).any(axis=0))
+        # Unit vectors are orthonormal and as sparse as can be: there is always a set.
+        places = np.argsort(-self.Q.diagonal(), kind="stable")[: len(self.limits)]
+        self.offer([np.eye(1, len(self.Q), int(j))[0] for j in places])
         if len(self.limits) > 1:
             for _ in range(starts):
                 if self._stop():
