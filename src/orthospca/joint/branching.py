@@ -22,8 +22,8 @@ from orthospca.joint.patterns import Patterns
 SHARED = 1.02
 
 
-def split(node: Node, patterns: Patterns) -> list[Node]:
-    """Return nodes that together hold every set of this one; none if it is settled."""
+def split(node: Node, patterns: Patterns) -> list[Node] | None:
+    """Return nodes that together hold every set of this one; None if there is no way to."""
     inside = patterns.inside
     feature = _shared_feature(node, inside)
     if feature is not None:
@@ -31,7 +31,7 @@ def split(node: Node, patterns: Patterns) -> list[Node]:
     else:
         choice = _undecided(node, inside)
         if choice is None:
-            return []
+            return None
         children = _by_number(node, *choice, inside)
     kept = []
     for child in children:

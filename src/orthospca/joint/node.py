@@ -146,16 +146,20 @@ class Bounding:
                 self.patterns.index[group.patterns[chosen]]
                 for group, chosen in zip(node.groups, working, strict=True)
             ]
-            smoothed = minimise(
-                self._larger,
-                index,
-                [group.count for group in node.groups],
-                replace(multipliers, root=root),
-                exclusive,
-                [temperature * self.scale for temperature in hot],
-                effort.iterations,
-                cut - ENOUGH * self.scale,
-            )
+            try:
+                smoothed = minimise(
+                    self._larger,
+                    index,
+                    [group.count for group in node.groups],
+                    replace(multipliers, root=root),
+                    exclusive,
+                    [temperature * self.scale for temperature in hot],
+                    effort.iterations,
+                    cut - ENOUGH * self.scale,
+                )
+            except np.linalg.LinAlgError:
+                # It has run away; what was found before is as good as ever.
+                break
             multipliers = smoothed.multipliers
             node.usage = np.array(
                 [

@@ -94,6 +94,8 @@ def solve_jointly(Q: Array, limits: Sequence[int], settings: Settings, watch: Wa
     # Powers of two are divided out and put back exactly.
     largest = float(np.abs(Q).max(initial=0.0))
     unit = 2.0 ** math.frexp(largest)[1] if largest > 0 else 1.0
+    if not np.array_equal(Q / unit * unit, Q):
+        unit = 1.0
     tolerance = replace(
         settings.tolerance, eps=settings.tolerance.eps / unit, resolution=RESOLUTION * len(limits)
     )

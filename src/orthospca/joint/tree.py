@@ -105,10 +105,10 @@ class Tree:
             node = heapq.heappop(queue)[2]
             if node.upper <= self._cut:
                 continue
-            children = [] if node.is_settled else split(node, self._patterns)
-            if not children and node.is_settled:
+            children = None if node.is_settled else split(node, self._patterns)
+            if children is None:
                 self._end(node)
-            for child in children:
+            for child in children or []:
                 if stop(state):
                     # What is not looked at keeps the bound of the node.
                     ticket += 1
