@@ -58,6 +58,9 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         standard deviation (a constant feature is only centred: its ``scale_`` is 1 and its
         variance 0); with ``"precomputed"`` the ``X`` of :meth:`fit` is the symmetric matrix Q
         itself, and the ``X`` of the other methods are observations, used as they are.
+    objective : {"stagewise", "lexicographic", "joint"}, default="stagewise"
+        As in :func:`orthospca.solve`: each component the best one given those before it, or all of
+        them with the largest total variance.
     method : {"branch-and-bound", "eigenvalue", "enumeration"}, default="branch-and-bound"
         As in :func:`orthospca.solve`.  ``"deflation"`` is refused: its components are not
         orthogonal.
@@ -160,6 +163,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         sparsity: Any = 5,
         *,
         covariance: str = "empirical",
+        objective: str = "stagewise",
         method: str = "branch-and-bound",
         eps: float = 0.0,
         gap: float = 1e-4,
@@ -174,6 +178,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.n_components = n_components
         self.sparsity = sparsity
         self.covariance = covariance
+        self.objective = objective
         self.method = method
         self.eps = eps
         self.gap = gap
@@ -411,6 +416,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if seed is not None and not isinstance(seed, numbers.Integral):
             seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
         settings = Settings.validate(
+            objective=self.objective,
             method=self.method,
             eps=self.eps,
             gap=self.gap,

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from orthospca._errors import InputError
-from orthospca._methods import Method
+from orthospca._methods import Method, Objective
 from orthospca.interface.cli_alternatives import alternatives
 from orthospca.interface.cli_choosing import path, stability
 from orthospca.interface.endings import (
@@ -138,6 +138,15 @@ def fit(
             rich_help_panel=SOLVER,
         ),
     ] = Method.BRANCH_AND_BOUND,
+    objective: Annotated[
+        Objective,
+        typer.Option(
+            metavar="OBJECTIVE",
+            help="stagewise: each the best given those before it; lexicographic: ties resolved for "
+            "what follows; joint: the largest total.",
+            rich_help_panel=SOLVER,
+        ),
+    ] = Objective.STAGEWISE,
     gap: Gap = 1e-4,
     eps: Eps = 0.0,
     threshold: Threshold = "0",
@@ -226,6 +235,8 @@ def fit(
         settings = solver_settings(
             n_components, method.value, gap, eps, threshold, time_limit, node_limit, n_jobs
         )
+        if objective is not Objective.STAGEWISE:
+            settings["objective"] = objective.value
         solved = run_fit(
             source, sparsity, settings, output, as_json, proof, resume, color, show_report, near
         )

@@ -289,6 +289,8 @@ def _tolerance_of(text: str, settings: dict[str, Any], folder: Path | None) -> f
         raise InputError("--alternatives writes lists and a report: with --json, say where with -o")
     if settings["method"] == "deflation":
         raise InputError("--alternatives needs orthogonal components, and deflation has none")
+    if settings.get("objective") == "joint":
+        raise InputError("--alternatives lists those of one stage after another, not of a set")
     return parse_share(text, "--alternatives")
 
 

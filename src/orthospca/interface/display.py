@@ -43,6 +43,8 @@ def closing_sentence(result: Result) -> str:
     elif count:
         share = _share(float(result.variances.sum()), result.total_variance)
         found += f", together {share} of the total variance" if share else ""
+    if result.objective == "joint" and count:
+        return f"{found}; {of_the_set(result)} ({result.runtime:.2f} s)."
     meaning = {
         Status.OPTIMAL: "each is certified within the tolerance",
         Status.EXHAUSTED: "each is certified, and it is proved that no further component exists",
@@ -55,6 +57,19 @@ def closing_sentence(result: Result) -> str:
         Status.INTERRUPTED: "interrupted; the gaps above are what is left to prove",
     }[result.status]
     return f"{found}; {meaning} ({result.runtime:.2f} s)."
+
+
+def of_the_set(result: Result) -> str:
+    """What is proved of components that were chosen together."""
+    ended = {
+        Status.OPTIMAL: "",
+        Status.PRECISION: "",
+        Status.INTERRUPTED: "interrupted; ",
+    }.get(result.status, f"stopped by the {result.status.value}; ")
+    return (
+        f"{ended}the set has {result.joint_variance:.6g}, and it is proved that no set has more "
+        f"than {result.joint_upper_bound:.6g} (gap {format_gap(result.joint_gap)})"
+    )
 
 
 def advice(result: Result) -> str:

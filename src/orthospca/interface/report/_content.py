@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from orthospca.interface.angles import largest_cosine, write_cosine
+from orthospca.interface.display import of_the_set
 from orthospca.interface.report import _figures, _scatter
 from orthospca.interface.report._alternatives import alternatives_panel
 from orthospca.interface.report._document import Chapter, Panel
@@ -82,7 +83,9 @@ def _overview(section: Section) -> Panel:
             tiles.append((f"of the total variance{beside}", share))
         tiles += [
             (f"of {result.n_features} variables in use", len(section.order)),
-            ("largest gap", format_gap(float(result.gaps.max()))),
+            ("gap of the set", format_gap(result.joint_gap))
+            if result.objective == "joint"
+            else ("largest gap", format_gap(float(result.gaps.max()))),
         ]
         if result.n_components > 1:
             tiles.append(
@@ -124,6 +127,8 @@ def verdict(result: Result) -> str:
         found += (
             f", together {percent(float(result.variances.sum()) / total)} of the total variance"
         )
+    if result.objective == "joint" and count:
+        return f"{found}; {of_the_set(result)}."
     left = "; the gap of each component is what is left to prove"
     meaning = {
         Status.OPTIMAL: "each is proved to be the best of its stage, within the tolerance",

@@ -1,0 +1,86 @@
+"""Tests of sequences whose ties are resolved in favour of what follows."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from orthospca import datasets, solve
+from orthospca.result import Status
+
+
+def all_sequences(Q, p, K):
+    """Every greedy sequence of variances, whichever optimum is taken; simple eigenvalues only."""
+    n = len(Q)
+
+    def extend(vectors):
+        if len(vectors) == K:
+            yield ()
+            return
+        found = []
+        for support in itertools.combinations(range(n), p):
+            s = list(support)
+            rows = np.array([x[s] for x in vectors]).reshape(len(vectors), p).T
+            basis = np.eye(p)
+            if len(vectors):
+                left, singular, _ = np.linalg.svd(rows, full_matrices=True)
+                basis = left[:, np.count_nonzero(singular > 1e-11) :]
+            if basis.shape[1] == 0:
+                continue
+            values, loadings = np.linalg.eigh(basis.T @ Q[np.ix_(s, s)] @ basis)
+            x = np.zeros(n)
+            x[s] = basis @ loadings[:, -1]
+            found.append((values[-1], x))
+        if not found:
+            yield ()
+            return
+        top = max(value for value, _ in found)
+        for value, x in found:
+            if value >= top - 1e-9:
+                for rest in extend([*vectors, x]):
+                    yield (top, *rest)
+
+    return list(extend([]))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_equals_enumeration(seed):
+    """Tests the largest of all greedy sequences, on matrices with many ties."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 6))
+    B = rng.integers(0, 3, (n, n))
+    Q = (B + B.T).astype(float) + np.diag(rng.integers(3, 6, n))
+    result = solve(Q, 2, 2, objective="lexicographic", gap=1e-9)
+    best = max(all_sequences(Q, 2, 2))
+    if result.status in (Status.OPTIMAL, Status.EXHAUSTED):
+        np.testing.assert_allclose(result.variances, best[: len(result)], rtol=1e-7)
+    else:
+        assert "not all ties were examined" in result.note
+
+
+def test_without_ties():
+    """Tests that it is the stage-wise result where there is nothing to choose."""
+    Q = datasets.load_pitprops().covariance()
+    stagewise = solve(Q, 4, 3)
+    result = solve(Q, 4, 3, objective="lexicographic")
+    np.testing.assert_allclose(result.variances, stagewise.variances, rtol=1e-4)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == "lexicographic" and "all ties were examined" in result.note
+
+
+def test_proof():
+    """Tests that a lexicographic sequence can be certified, stage after stage."""
+    from orthospca import verify
+
+    result = solve([[5, 1, 0], [1, 5, 2], [0, 2, 2]], 2, 3, objective="lexicographic", proof=True)
+    verdict = verify(result.certificate)
+    assert verdict.verified, verdict.reason
+
+
+def test_too_many_ties():
+    """Tests that the status says so if ties are left out."""
+    result = solve(np.eye(30), 4, 2, objective="lexicographic")
+    assert result.status is Status.NODE_LIMIT
+    assert "not all ties were examined" in result.note

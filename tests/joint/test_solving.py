@@ -1,0 +1,208 @@
+"""Tests of the joint objective: sets, bounds, limits, and what is said of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from orthospca import OrthogonalSparsePCA, Result, datasets, solve
+from orthospca.result import Status
+from tests.joint.reference import KINDS, best_total, matrix_of
+
+EXAMPLE = np.array([[5.0, 1, 0], [1, 5, 2], [0, 2, 2]])
+
+
+def check_set(result, limits):
+    """A set is orthonormal, sparse, and below its bound."""
+    X = result.components
+    assert X.shape[0] == len(limits)
+    assert np.abs(X @ X.T - np.eye(len(X))).max() < 1e-11
+    assert all(np.count_nonzero(x) <= p for x, p in zip(X, limits, strict=True))
+    assert result.joint_variance == pytest.approx(math.fsum(result.variances))
+    assert result.joint_upper_bound >= result.joint_variance
+    for component in result:
+        assert component.upper_bound >= component.variance
+
+
+def against_brute_force(seed, nodes):
+    """Compare one random problem with brute force."""
+    rng = np.random.default_rng(seed)
+    kind, n = KINDS[seed % len(KINDS)], int(rng.integers(3, 7))
+    K = int(rng.integers(2, min(n, 3) + 1))
+    limits = [int(p) for p in rng.integers(1, min(n, 3) + 1, K)]
+    if seed % 3:
+        limits = [limits[0]] * K
+    Q = matrix_of(kind, n, rng)
+    size = np.abs(Q).max() or 1.0
+    best = best_total(Q, limits, rng)
+    result = solve(Q, limits, K, objective="joint", node_limit=nodes)
+    check_set(result, limits)
+    assert best <= result.joint_upper_bound + 1e-11 * size
+    if result.status is Status.OPTIMAL:
+        assert result.joint_variance >= best - 1e-4 * abs(best) - 1e-10 * size
+    stagewise = solve(Q, limits, K)
+    if len(stagewise) == K:
+        assert result.joint_variance >= stagewise.joint_variance - 1e-12 * size
+        assert best <= stagewise.joint_upper_bound + 1e-11 * size
+    return result
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_against_brute_force(seed):
+    """Tests value and bound on small problems of every kind."""
+    against_brute_force(seed, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(32))
+def test_against_brute_force_at_length(part):
+    """Tests value and bound on 320 more; most are closed, and none is wrong."""
+    ended = [against_brute_force(100 + 10 * part + i, 60).status for i in range(10)]
+    assert ended.count(Status.OPTIMAL) >= 5
+
+
+def test_paper_example():
+    """Tests the three objectives where the path matters, by enumeration of both paths."""
+    first = [np.array([1.0, 1, 0]) / math.sqrt(2), np.array([0, 2.0, 1]) / math.sqrt(5)]
+    sequences = []
+    for x in first:
+        assert x @ EXAMPLE @ x == pytest.approx(6)
+        seconds = []
+        for support in itertools.combinations(range(3), 2):
+            y = _orthogonal_on(x, support)
+            seconds.append((y @ EXAMPLE @ y, y))
+        value, y = max(seconds, key=lambda pair: pair[0])
+        sequences.append((6.0, value, 12 - 6 - value))
+    assert sorted(np.round(sequences, 9).tolist()) == [[6, 4, 2], [6, 5, 1]]
+    largest = max(sequences)
+    found = solve(EXAMPLE, 2, 3, objective="lexicographic")
+    np.testing.assert_allclose(found.variances, largest, atol=1e-9)
+    assert found.status is Status.OPTIMAL and "all ties were examined" in found.note
+    assert tuple(solve(EXAMPLE, 2, 3).variances.round(6)) in ((6, 4, 2), (6, 5, 1))
+    # Three orthonormal vectors of three features: the total is the trace, whatever they are.
+    joint = solve(EXAMPLE, 2, 3, objective="joint")
+    assert joint.joint_variance == pytest.approx(12) and joint.joint_gap < 1e-9
+    assert solve(EXAMPLE, 2, 2, objective="joint").joint_variance == pytest.approx(11)
+
+
+def _orthogonal_on(x, support):
+    """The unit vector on two features that is orthogonal to x."""
+    y = np.zeros(3)
+    i, j = support
+    y[i], y[j] = -x[j], x[i]
+    return y / np.linalg.norm(y)
+
+
+def test_pitprops():
+    """Tests that the best pair is better than one after the other, and proved."""
+    Q = datasets.load_pitprops().covariance()
+    stagewise = solve(Q, 5, 2)
+    joint = solve(Q, 5, 2, objective="joint")
+    check_set(joint, [5, 5])
+    assert joint.status is Status.OPTIMAL and joint.joint_gap <= 1e-4
+    assert joint.joint_variance >= 5.71035 > 5.52 > stagewise.joint_variance
+    assert joint.joint_upper_bound <= stagewise.joint_upper_bound
+    assert "no such set has more than" in joint.summary()
+    again = solve(Q, 5, 2, objective="joint")
+    assert again == joint and hash(again) == hash(joint) and joint != stagewise
+
+
+def test_many_features():
+    """Tests a problem whose patterns cannot all be listed."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 40)) * np.concatenate([[4.0, 3.9, 3.8, 3.7], np.ones(36)])
+    X[:, 1] += X[:, 0]
+    X[:, 3] += X[:, 2]
+    Q = np.cov(X.T)
+    result = solve(Q, 6, 2, objective="joint", node_limit=10)
+    check_set(result, [6, 6])
+    assert result.joint_gap < 0.05
+
+
+def test_sparsities_differ():
+    """Tests that each component keeps to its own sparsity."""
+    Q = datasets.load_pitprops().covariance()
+    for limits in ((1, 5), (5, 1), (2, 3)):
+        result = solve(Q, limits, 2, objective="joint", node_limit=20)
+        check_set(result, limits)
+        assert result.sparsity == limits
+
+
+def test_limits_and_history():
+    """Tests that a limit leaves an honest gap, and that the history tightens."""
+    Q = datasets.load_pitprops().covariance()
+    seen = []
+    result = solve(Q, 4, 6, objective="joint", node_limit=3, callback=seen.append)
+    check_set(result, [4] * 6)
+    assert result.status is Status.NODE_LIMIT and result.joint_gap > 0.01
+    assert seen
+    uppers = [entry.upper for entry in result.history]
+    lowers = [entry.lower for entry in result.history]
+    assert uppers == sorted(uppers, reverse=True) and lowers == sorted(lowers)
+    at_once = solve(Q, 4, 3, objective="joint", time_limit=0.0)
+    check_set(at_once, [4] * 3)
+    assert at_once.status is Status.TIME_LIMIT
+    stopped = solve(Q, 4, 3, objective="joint", callback=lambda entry: True)
+    assert stopped.status is Status.INTERRUPTED
+    check_set(stopped, [4] * 3)
+
+
+def test_one_component_and_all():
+    """Tests K = 1, K = n, zeros, and negative matrices."""
+    Q = datasets.load_pitprops().covariance()
+    one = solve(Q, 5, 1, objective="joint")
+    assert one.joint_variance == pytest.approx(solve(Q, 5, 1).joint_variance)
+    every = solve(EXAMPLE, 1, 3, objective="joint")
+    assert every.joint_variance == pytest.approx(12)
+    zeros = solve(np.zeros((4, 4)), 2, 2, objective="joint")
+    assert zeros.joint_variance == 0 and zeros.joint_upper_bound == 0
+    negative = solve(-np.diag([1.0, 2, 3]), 2, 2, objective="joint")
+    assert negative.joint_variance == pytest.approx(-3) and negative.status is Status.OPTIMAL
+
+
+def test_saved(tmp_path):
+    """Tests that a joint result survives, and that older files can be read."""
+    result = solve(EXAMPLE, 2, 2, objective="joint")
+    result.save(tmp_path / "r.json")
+    loaded = Result.load(tmp_path / "r.json")
+    assert loaded == result and loaded.objective == "joint"
+    assert loaded.joint_upper_bound == result.joint_upper_bound
+
+
+def test_stagewise_bound():
+    """Tests that stage-wise results have a bound on all sets, and deflation has none."""
+    Q = datasets.load_pitprops().covariance()
+    result = solve(Q, 4, 3)
+    top = np.linalg.eigvalsh(Q)[-3:].sum()
+    assert result.joint_upper_bound <= min(top, 3 * result.upper_bounds[0]) * (1 + 1e-9)
+    deflated = solve(Q, 4, 2, method="deflation")
+    assert math.isnan(deflated.joint_upper_bound) and math.isnan(deflated.joint_gap)
+
+
+def test_estimator():
+    """Tests the objective of the estimator."""
+    X = datasets.load_wine().data
+    model = OrthogonalSparsePCA(2, 3, covariance="correlation", objective="joint", node_limit=5)
+    model.fit(X)
+    assert model.components_.shape == (2, 13)
+    with pytest.raises(ValueError, match="objective must be one of"):
+        OrthogonalSparsePCA(2, 3, objective="best").fit(X)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"objective": "sum"}, "objective must be one of 'stagewise', 'lexicographic', 'joint'"),
+        ({"objective": 3}, "objective must be one of"),
+        ({"objective": "joint", "method": "enumeration"}, "method must be 'branch-and-bound'"),
+        ({"objective": "joint", "threshold": 0.1}, "threshold must be 0 unless objective"),
+        ({"objective": "joint", "resume": "there.zip"}, "resume needs objective='stagewise'"),
+    ],
+)
+def test_refusals(arguments, words):
+    """Tests that what does not go together is refused in one sentence."""
+    with pytest.raises(ValueError, match=words):
+        solve(EXAMPLE, 2, 2, **arguments)
