@@ -32,8 +32,9 @@ LARGEST_LIST = 30_000
 LARGEST_LISTING = 20_000
 #: Share of the time that the stage-wise solution may use.
 STAGEWISE_SHARE = 0.25
-#: Steps of the search for sets before the tree, and nodes of the tree between two of them.
-FIRST_STEPS, NODES_PER_STEP = 20, 4
+#: Steps of the search for sets before the tree, for each component, and nodes of the tree between
+#: two of them; where there are many features steps are dear, and few are made.
+FIRST_STEPS, NODES_PER_STEP, MANY = 8, 2, 100
 #: A gap that floating point can close, for entries of Q up to one and each component.
 RESOLUTION = 1e-13
 #: Nodes of the tree, if neither these nor the time is limited.
@@ -148,8 +149,7 @@ class _JointSolve:
 
     def _at_the_root(self, found: Found) -> None:
         scale = max(abs(self.search.value) / len(self.limits), SMALLEST_SCALE)
-        for _ in range(FIRST_STEPS if len(self.Q) <= 100 else 4):
-            self.search.step()
+        self._first_steps()
         root = Root(self.Q, self.limits, self.settings, self.watch, scale)
         known = [*(c.vector for c in found.components), *self.search.best]
         cut = self.tolerance.cutoff(self.search.value)
@@ -157,6 +157,10 @@ class _JointSolve:
         self.nodes += 1
         self.upper = min(self.upper, self.root.upper)
         self._report()
+
+    def _first_steps(self) -> None:
+        for _ in range(FIRST_STEPS * len(self.limits) if len(self.Q) <= MANY else 4):
+            self.search.step()
 
     def _branch_on_listed(self) -> None:
         """Go on with the supports that a better set can use, if they are not too many."""
@@ -214,8 +218,7 @@ class _JointSolve:
             start,
         )
         if self.root is None:
-            for _ in range(FIRST_STEPS):
-                self.search.step()
+            self._first_steps()
         before, limit = self.nodes, self._node_limit
 
         def stop(state: State) -> bool:
