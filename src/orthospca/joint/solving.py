@@ -32,9 +32,9 @@ LARGEST_LIST = 30_000
 LARGEST_LISTING = 20_000
 #: Share of the time that the stage-wise solution may use.
 STAGEWISE_SHARE = 0.25
-#: Steps of the search for sets before the tree, for each component, and nodes of the tree between
-#: two of them; where there are many features steps are dear, and few are made.
-FIRST_STEPS, NODES_PER_STEP, MANY = 8, 2, 100
+#: Steps of the search for sets before the tree, for each component; where there are many features
+#: steps are dear, and few are made.
+FIRST_STEPS, MANY = 8, 100
 #: A gap that floating point can close, for entries of Q up to one and each component.
 RESOLUTION = 1e-13
 #: Nodes of the tree, if neither these nor the time is limited.
@@ -228,7 +228,8 @@ class _JointSolve:
         def report(state: State) -> float:
             self.nodes, self.open_nodes = before + state.nodes, state.open_nodes
             self.upper = min(self.upper, state.upper)
-            while self._steps < state.nodes // NODES_PER_STEP:
+            # The more components, the less a node says of a set.
+            while self._steps < state.nodes * (len(self.limits) - 1) // 2:
                 self._steps += 1
                 self.search.step()
             self._report()
