@@ -35,7 +35,7 @@ STAGEWISE_SHARE = 0.25
 #: Steps of the search for sets before the tree, for each component; where there are many features
 #: steps are dear, and few are made.
 FIRST_STEPS, MANY = 8, 100
-#: A gap that floating point can close, for entries of Q up to one and each component.
+#: A gap that floating point can close, relative to the largest entry of Q, for each component.
 RESOLUTION = 1e-13
 #: Nodes of the tree, if neither these nor the time is limited.
 DEFAULT_NODES = 400
@@ -95,10 +95,12 @@ def solve_jointly(Q: Array, limits: Sequence[int], settings: Settings, watch: Wa
     # Powers of two are divided out and put back exactly.
     largest = float(np.abs(Q).max(initial=0.0))
     unit = 2.0 ** math.frexp(largest)[1] if largest > 0 else 1.0
-    if not np.array_equal(Q / unit * unit, Q):
+    if settings.proof or not np.array_equal(Q / unit * unit, Q):
         unit = 1.0
     tolerance = replace(
-        settings.tolerance, eps=settings.tolerance.eps / unit, resolution=RESOLUTION * len(limits)
+        settings.tolerance,
+        eps=settings.tolerance.eps / unit,
+        resolution=RESOLUTION * len(limits) * largest / unit,
     )
     scaled = replace(settings, tolerance=tolerance)
     return _JointSolve(Q / unit, tuple(limits), scaled, watch, unit).run()
@@ -121,14 +123,19 @@ class _JointSolve:
         """Solve it."""
         watch = self.watch
         watch.begin_stage(0, 1)
-        self.upper = spectral_bound(self.Q, len(self.limits)) if self.Q.any() else 0.0
         found = self._stagewise()
         self.search = SetSearch(self.Q, self.limits, watch.out_of_time)
         self.search.begin([c.vector for c in found.components])
-        self.upper = min(self.upper, _bound_of_stages(found, self.limits))
+        if self.settings.proof:
+            # What a certificate can hold is the bound of one matrix, and nothing else is used.
+            self._at_the_root(found)
+            self.note = "with a proof there is no branching, which a certificate does not hold"
+            return self._result()
+        spectral = spectral_bound(self.Q, len(self.limits)) if self.Q.any() else 0.0
+        self.upper = min(spectral, _bound_of_stages(found, self.limits))
         self._report()
         few = count_patterns(len(self.Q), max(self.limits)) <= LARGEST_LIST
-        if not self._done and (self.settings.proof or not few):
+        if not (few or self._done):
             self._at_the_root(found)
         if not self._done:
             if few:
@@ -148,7 +155,8 @@ class _JointSolve:
         return run_stages(stages, self.limits, self.tolerance, part)
 
     def _at_the_root(self, found: Found) -> None:
-        scale = max(abs(self.search.value) / len(self.limits), SMALLEST_SCALE)
+        largest = float(np.abs(self.Q).max(initial=0.0))
+        scale = max(abs(self.search.value) / len(self.limits), SMALLEST_SCALE * largest) or 1.0
         self._first_steps()
         root = Root(self.Q, self.limits, self.settings, self.watch, scale)
         known = [*(c.vector for c in found.components), *self.search.best]
