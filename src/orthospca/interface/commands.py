@@ -273,7 +273,13 @@ class Stopwatch:
 def _progress(settings: dict[str, Any]) -> ProgressDisplay:
     interval = 1.0 if is_verbose() else PLAIN_INTERVAL
     tolerances = {name: settings[name] for name in ("gap", "eps") if name in settings}
-    return ProgressDisplay(remarks(), settings["n_components"], interval=interval, **tolerances)
+    return ProgressDisplay(
+        remarks(),
+        settings["n_components"],
+        interval=interval,
+        together=settings.get("objective") == "joint",
+        **tolerances,
+    )
 
 
 def _solve(Q: Array | DataCovariance, names: tuple[str, ...], settings: dict[str, Any]) -> Result:

@@ -102,6 +102,8 @@ class ProgressDisplay:
         The tolerances asked for.
     interval : float
         Seconds between two plain lines.
+    together : bool
+        Whether the components are sought as one set.
     """
 
     def __init__(
@@ -112,9 +114,11 @@ class ProgressDisplay:
         gap: float = 1e-4,
         eps: float = 0.0,
         interval: float = PLAIN_INTERVAL,
+        together: bool = False,
     ) -> None:
         self._console = console
         self._total = n_components
+        self._together = together
         self._clock = clock
         self._gap, self._eps = gap, eps
         self._interval = interval
@@ -218,9 +222,14 @@ class ProgressDisplay:
     def _line(self, prefix: str, progress: Progress) -> str:
         lower = f"{progress.lower:.6g}" if math.isfinite(progress.lower) else "none"
         return (
-            f"{prefix}component {progress.stage + 1}/{self._total}  nodes {progress.nodes}  "
+            f"{prefix}{self._what(progress)}  nodes {progress.nodes}  "
             f"lower {lower}  upper {progress.upper:.6g}  gap {format_gap(progress.gap)}"
         )
+
+    def _what(self, progress: Progress) -> str:
+        if self._together:
+            return f"all {self._total} components"
+        return f"component {progress.stage + 1}/{self._total}"
 
     # On a terminal
 
@@ -253,7 +262,7 @@ class ProgressDisplay:
         return Group(*rows)
 
     def _name(self, progress: Progress) -> str:
-        return f"{progress.stage + 1}/{self._total}"
+        return f"1–{self._total}" if self._together else f"{progress.stage + 1}/{self._total}"
 
     def _numbers(self, progress: Progress) -> tuple[str, str, str, str]:
         return (
