@@ -334,8 +334,10 @@ class _Check:
             if not abs(bounds.get(p, math.inf)) < math.inf:
                 raise Rejected(f"sparsity {p}: nothing is proved")
             proved += limits.count(p) * Fraction(bounds[p])
-        if not (proved <= upper < math.inf and total <= upper):
+        if not proved <= upper < math.inf:
             raise Rejected(f"set: {upper!r} is claimed and only {rounded_up(proved)!r} proved")
+        if total > upper:
+            raise Rejected(f"set: {upper!r} is claimed and the components have {float(total)!r}")
         self.joint = float(total), rounded_up(proved)
 
     def _adjusted(self, source: _Matrix) -> tuple[_Matrix, Fraction]:
