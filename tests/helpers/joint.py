@@ -292,7 +292,10 @@ def forged_sets() -> Iterator[tuple[str, Draft]]:
     yield "set of short ladders", by_hand(Q, [2, 2], rows, *rest, ladders[:1], 8.0)
     infinite = [[Rung(SINGLE, 2.0), Rung(SUMS, math.inf)]]
     yield "set of infinite rungs", by_hand(Q, [2, 2], rows, *rest, infinite, 8.0)
-    yield "set too dense", by_hand(Q, [1, 1], good.arrays["components.npy"], *rest, ladders[:1], 8.0)
+    yield (
+        "set too dense",
+        by_hand(Q, [1, 1], good.arrays["components.npy"], *rest, ladders[:1], 8.0),
+    )
     yield "set of the same", by_hand(Q, [2, 2], rows[[0, 0]], *rest, ladders[1:], 8.0)
     yield "set too long", by_hand(Q, [2, 2], rows * (1 + 1e-11), *rest, ladders[1:], 8.0)
     for count in (1, 3):
