@@ -157,6 +157,13 @@ def test_few_of_many_features() -> None:
     assert checker.verify(draft)
 
 
+def test_no_time() -> None:
+    """Tests that what is known when time is up is certified, for what it is worth."""
+    draft = set_of(datasets.load_pitprops().covariance(), (2, 5), time_limit=0.0)
+    verdict = check(draft)
+    assert verdict.joint_upper_bound > verdict.joint_variance + 0.5
+
+
 @pytest.mark.parametrize("part", range(4))
 def test_random_problems(part: int) -> None:
     """Tests every kind of matrix and of A; what is verified is true in exact arithmetic."""

@@ -27,14 +27,16 @@ from orthospca.verify import SINGLE, SUMS, Verdict
 BRANCHED = replace(DEFAULT, walk=replace(DEFAULT.walk, enumerate_below=1, full_share=0))
 
 
-def settings_of(gap: float = 1e-4) -> Settings:
+def settings_of(gap: float = 1e-4, **options: Any) -> Settings:
     """Settings with a proof."""
-    return Settings.validate(gap=gap, proof=True, tuning=BRANCHED)
+    return Settings.validate(gap=gap, proof=True, tuning=BRANCHED, **options)
 
 
-def root_of(Q: np.ndarray, limits: Sequence[int], components: np.ndarray) -> RootBound:
+def root_of(
+    Q: np.ndarray, limits: Sequence[int], components: np.ndarray, **options: Any
+) -> RootBound:
     """The bound that the solver finds for these sparsities."""
-    settings = settings_of()
+    settings = settings_of(**options)
     watch = settings.watch(None)
     watch.begin_stage(0, 1)
     total = float(np.einsum("ki,ij,kj->", components, Q, components))
@@ -43,10 +45,10 @@ def root_of(Q: np.ndarray, limits: Sequence[int], components: np.ndarray) -> Roo
     return root.run(list(components), cut=-math.inf, improve=lambda supports: -math.inf)
 
 
-def set_of(Q: np.ndarray, limits: Sequence[int]) -> Draft:
+def set_of(Q: np.ndarray, limits: Sequence[int], **options: Any) -> Draft:
     """What is written of the bound that the solver finds, and of components one by one."""
     components = solve(Q, list(limits), len(limits)).components
-    root = root_of(Q, limits, components)
+    root = root_of(Q, limits, components, **options)
     ladders = {p: outcome.rungs for p, outcome in root.outcomes.items()}
     made = make_joint_certificate(Q, limits, components, root.matrix, ladders)
     assert made.manifest["joint"]["upper_bound"] <= root.upper
