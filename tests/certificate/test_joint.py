@@ -271,7 +271,7 @@ def test_the_trace_counts() -> None:
         judged(changed)
 
 
-@pytest.mark.parametrize("share", [1e-15, 1e-9, 1e-3, 0.5])
+@pytest.mark.parametrize("share", [1e-15, 1e-9, 0.1])
 def test_lower_bounds(share: float) -> None:
     """Tests a bound, a rung or a level that is lower than what was proved."""
     for limits in ((5, 5), (2, 4, 3)):
@@ -443,7 +443,7 @@ def corrupted(how: str, seed: int, number: int) -> str:
 def test_corruptions(how: str) -> None:
     """Tests every way to damage what a set says: nothing false is accepted."""
     for seed in SEEDS:
-        for number in range(6):
+        for number in range(4):
             corrupted(how, seed, number)
 
 
@@ -452,7 +452,7 @@ def test_corruptions(how: str) -> None:
 def test_many_corruptions(how: str) -> None:
     """Tests more of them."""
     for seed in SEEDS:
-        for number in range(6, 100):
+        for number in range(4, 100):
             corrupted(how, seed, number)
 
 
@@ -480,7 +480,7 @@ def test_every_array() -> None:
                 changed.arrays[name] = wrong
             # There may be nothing in it to be cut short.
             assert judged(changed) == "rejected" or (wrong is not None and not array.size), name
-        for _ in range(6 if array.size else 0):
+        for _ in range(4 if array.size else 0):
             changed = draft.copy()
             at = tuple(int(rng.integers(size)) for size in array.shape)
             value = other_float(float(array[at]), rng)
@@ -501,7 +501,7 @@ def test_every_entry_of_a() -> None:
         m = len(draft.arrays["joint/at.npy"])
         for i in range(m):
             for j in range(i + 1):
-                for shift in (1e-13, -1e-13, 1e-6, -1e-6, 0.3, -0.3, 5.0, -5.0):
+                for shift in (1e-13, -1e-6, 0.3, -5.0):
                     changed = claimed(draft, upper_bound=1e200)
                     block = changed.arrays["joint/block.npy"]
                     value = block[i, j] + shift * float(np.abs(block).max())
