@@ -42,7 +42,7 @@ def root_of(
     total = float(np.einsum("ki,ij,kj->", components, Q, components))
     scale = abs(total) / len(limits) or 1.0
     root = Root(Q, limits, settings, watch, scale)
-    return root.run(list(components), cut=-math.inf, improve=lambda supports: -math.inf)
+    return root.run(list(components), cut=-math.inf)
 
 
 def set_of(Q: np.ndarray, limits: Sequence[int], **options: Any) -> Draft:

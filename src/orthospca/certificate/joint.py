@@ -6,6 +6,7 @@ The format is described in ``docs/reference/certificate.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,7 @@ from orthospca._typing import Array
 from orthospca.certificate.files import Certificate
 from orthospca.certificate.writing import LARGEST_HELD, with_arguments, written_rungs
 from orthospca.search.outcome import Rung
+from orthospca.supports.best import Candidate
 from orthospca.verify import FORMAT, VERSIONS, fingerprint, rounded_up
 
 
@@ -23,6 +25,7 @@ def make_joint_certificate(
     components: Sequence[Array] | Array,
     A: Array,
     ladders: Mapping[int, Sequence[Rung]],
+    unit: float = 1.0,
 ) -> Certificate:
     """Gather what a checker needs.
 
@@ -42,6 +45,8 @@ def make_joint_certificate(
     ladders : dict
         For each sparsity the rungs of the stage problem on A without components before it, from
         one nonzero on; each has its argument.
+    unit : float
+        A power of two that A and the ladders are still to be multiplied by.
 
     Raises
     ------
@@ -49,6 +54,7 @@ def make_joint_certificate(
         If the argument for some sparsity is not complete.
     """
     claim, n = "joint", len(Q)
+    A = A * unit
     vectors = np.array(components, dtype=float).reshape(len(sparsity), n)
     at = np.flatnonzero((A != Q).any(axis=1))
     arrays: dict[str, Array] = {
@@ -61,7 +67,7 @@ def make_joint_certificate(
     diagonals = zip(Q.diagonal()[at].tolist(), A.diagonal()[at].tolist(), strict=True)
     bound = sum((Fraction(q) - Fraction(a) for q, a in diagonals), Fraction(0))
     for k, p in enumerate(sorted(set(sparsity))):
-        known = with_arguments(ladders[p])
+        known = [_times(rung, unit) for rung in with_arguments(ladders[p])]
         if len(known) < p:
             raise ValueError(f"the ladder of sparsity {p} has arguments up to {len(known)} only")
         arrays |= {f"stage-{k}/{name}": array for name, array in written_rungs(known).items()}
@@ -81,6 +87,17 @@ def make_joint_certificate(
         claim: {"variances": variances, "upper_bound": rounded_up(max(bound, total))},
     }
     return Certificate(manifest, arrays)
+
+
+def _times(rung: Rung, unit: float) -> Rung:
+    """A rung of a matrix, times a power of two."""
+    best, argument = rung.best, rung.argument
+    return replace(
+        rung,
+        upper=rung.upper * unit,
+        best=None if best is None else Candidate(best.value * unit, best.vector),
+        argument=None if argument is None else replace(argument, level=argument.level * unit),
+    )
 
 
 def _variance(Q: Array, vector: Array) -> float:
