@@ -16,6 +16,10 @@ rung claims a bound b_s for s nonzeros, for one of these reasons:
 Another kind of certificate says of a list of supports: *no other one reaches the level L*.  The
 argument is the same ladder, but that its last tree may end in supports that are listed.
 
+A third kind says of a set of components: *no such set, one orthogonal to the other, has a total
+variance above U*.  The argument is a matrix A with Q - A positive semidefinite, and for each
+sparsity a ladder of A: ``Σ xᵀQx ≤ tr(Q - A) + Σ xᵀAx`` for orthonormal x.
+
 Everything is computed anew, in floating point, with errors bounded on the unfavourable side.
 """
 
@@ -38,7 +42,7 @@ import numpy as np
 
 FORMAT, VERSION = "orthospca-certificate", 2
 #: What can be claimed, and since which version of the format.
-VERSIONS = {"components": VERSION, "alternatives": 3}
+VERSIONS = {"components": VERSION, "alternatives": 3, "joint": 3}
 SINGLE, SIEVE, CAP, SUMS = range(4)
 
 #: Unit roundoff of double precision, and more than all that underflow can take from a sum.
@@ -91,12 +95,18 @@ class Verdict:
         The first thing that failed, and where; empty if verified.
     upper_bounds : tuple of float
         The bounds that were proved, stage by stage, before anything failed; of a list, the level
-        that no other support reaches.
+        that no other support reaches.  Of a set as a whole there are none.
+    joint_variance : float or None
+        Of a set that was verified as a whole, the total variance; None otherwise.
+    joint_upper_bound : float or None
+        The bound that was proved for the total of every such set; None otherwise.
     """
 
     verified: bool
     reason: str = ""
     upper_bounds: tuple[float, ...] = ()
+    joint_variance: float | None = None
+    joint_upper_bound: float | None = None
 
     def __bool__(self) -> bool:
         return self.verified
@@ -134,7 +144,7 @@ def verify(certificate: Any, Q: Any = None, progress: Progress | None = None) ->
         return Verdict(False, str(error), tuple(check.proved))
     except Exception as error:  # an entry that is missing, or of another kind
         return Verdict(False, f"malformed: {error!r}", tuple(check.proved))
-    return Verdict(True, "", tuple(check.proved))
+    return Verdict(True, "", tuple(check.proved), *check.joint)
 
 
 # Reading: nothing is unpacked before its size is known, and nothing is executed.
@@ -204,6 +214,7 @@ class _Check:
         self.arrays = arrays
         self.progress = progress
         self.proved: list[float] = []
+        self.joint: tuple[float, float] | tuple[()] = ()
         self._work, self._done = 1, 0
 
     def run(self, Q: Any) -> None:
@@ -219,7 +230,11 @@ class _Check:
             raise Rejected("problem: the sparsities make no sense")
         names = (name for name in self.arrays if name.endswith("/steps.npy"))
         self._work = max(sum(len(self.arrays[name]) for name in names), 1)
-        checks = {"components": self._check_components, "alternatives": self._check_list}
+        checks = {
+            "components": self._check_components,
+            "alternatives": self._check_list,
+            "joint": self._check_joint,
+        }
         checks[claim](source, limits)
 
     def _check_components(self, source: _Source, limits: list[int]) -> None:
@@ -296,6 +311,52 @@ class _Check:
             raise Rejected(f"list: {float(level)!r} is claimed and only {bounds.get(p)!r} proved")
         self.proved.append(bounds[p])
 
+    def _check_joint(self, source: _Source, limits: list[int]) -> None:
+        """Every component has its variance, and no set of that kind has more than the bound.
+
+        For orthonormal x and M = Q - A ≥ 0, ``Σ xᵀMx ≤ tr M`` because ``Σ xxᵀ ≤ I``.
+        """
+        if not isinstance(source, _Matrix):
+            raise Rejected("problem: only of a matrix is a set certified as a whole")
+        claims = self.manifest["joint"]
+        values, upper = claims["variances"], float(claims["upper_bound"])
+        if len(values) != len(limits):
+            raise Rejected(f"problem: {len(limits)} components are asked for, not {len(values)}")
+        components = self._floats("components.npy", (len(limits), source.n))
+        total = Fraction(0)
+        for k, (p, value) in enumerate(zip(limits, values, strict=True)):
+            _check_component(source, components, k, p, float(value), f"component {k + 1}")
+            total += Fraction(float(value))
+        form, proved = self._adjusted(source)
+        proof = _Stage(form, np.zeros((source.n, 0)), _RowSums(form, max(limits)))
+        for k, p in enumerate(sorted(set(limits))):
+            bounds = dict(self._rungs(proof, k, p, [], f"sparsity {p}"))
+            if not abs(bounds.get(p, math.inf)) < math.inf:
+                raise Rejected(f"sparsity {p}: nothing is proved")
+            proved += limits.count(p) * Fraction(bounds[p])
+        if not proved <= upper < math.inf:
+            raise Rejected(f"set: {upper!r} is claimed and only {rounded_up(proved)!r} proved")
+        if total > upper:
+            raise Rejected(f"set: {upper!r} is claimed and the components have {float(total)!r}")
+        self.joint = float(total), rounded_up(proved)
+
+    def _adjusted(self, source: _Matrix) -> tuple[_Matrix, Fraction]:
+        """A, which is Q but for some features, with Q - A positive semidefinite; its trace."""
+        at = _integers(self.arrays, "joint/at.npy", 0, source.n - 1)
+        if not (np.diff(at) > 0).all():
+            raise Rejected("joint/at: features are not in order")
+        block = self._floats("joint/block.npy", (len(at), len(at)), 1e150)
+        if not (block == block.T).all():
+            raise Rejected("joint/block: the matrix is not symmetric")
+        difference = source.block(at) - block
+        # The only rounding so far, and relative to what came out.
+        if not _is_positive_definite(difference, UNIT * float(np.abs(difference).max(initial=0))):
+            raise Rejected("joint/block: the matrix is not proved to be below the one in question")
+        A = source.Q.copy()
+        A[np.ix_(at, at)] = block
+        pairs = zip(source.diagonal[at].tolist(), block.diagonal().tolist(), strict=True)
+        return _Matrix(A), sum((Fraction(q) - Fraction(a) for q, a in pairs), Fraction(0))
+
     def _given(self, given: Any, name: str, n: int, sha: str) -> Array:
         """The matrix in question, or B of ``Q = BᵀB``: given, or held by the certificate."""
         if given is None and name not in self.arrays:
@@ -370,6 +431,12 @@ class _Check:
         self._done += 1
         if self._done % 64 == 0:
             self.progress(self._done / self._work)
+
+
+def rounded_up(exact: Fraction) -> float:
+    """The least double that is not below a number."""
+    nearest = float(exact)
+    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
 
 def _integers(arrays: Mapping[str, Array], name: str, least: int, most: int) -> Array:

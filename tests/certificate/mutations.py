@@ -28,6 +28,7 @@ from helpers.certificates import Draft, Rung, draft_of, forge, npy, optimum, zip
 from helpers.corruptions import CORRUPTIONS, DAMAGES, members_of
 from helpers.exact import ExactMatrix
 from helpers.forger import checker, lowest, lowest_bound, stage_of
+from helpers.joint import forged_sets
 from helpers.lists import forged_lists
 from helpers.problems import DATA, MATRICES
 
@@ -61,6 +62,9 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "_integers: array.max() <= most -> True",
         "_Check._check_components: len(stages) >= len(limits) -> False",
         "_Check._check_list: len(T) != p -> False",
+        "_Check._check_joint: not isinstance(source, _Matrix) -> False",
+        "_Check._check_joint: len(values) != len(limits) -> False",
+        "_Check._check_joint: not abs(bounds.get(p, math.inf)) < math.inf -> False",
         "_Stage.check_tree: not pending -> False",
     ),
     "what is no number fails every comparison later, and infinity is no bound": (
@@ -204,6 +208,9 @@ TEXTS = (
     ("bound, radius + self.entry)", "bound, radius)"),
     ("return listed.get(T, claimed)", "return math.inf"),
     ("if len(T) == p and not spent.isdisjoint(T):", "if not spent.isdisjoint(T) or True:"),
+    ("proved += limits.count(p) * Fraction(bounds[p])", "proved += Fraction(bounds[p])"),
+    ("Fraction(q) - Fraction(a) for q, a in pairs", "Fraction(0) for q, a in pairs"),
+    ("for k, p in enumerate(sorted(set(limits))):", "for k, p in enumerate([max(limits)]):"),
     ("listed[T] = value + LARGEST_EXCESS * source.size", "listed[T] = math.inf"),
     ("lambda own: np.abs(M[own]) + radius", "lambda own: np.abs(M[own])"),
     ("@ self.B) + self.entry", "@ self.B)"),
@@ -366,6 +373,7 @@ def _candidates() -> Iterator[tuple[str, Any]]:
     yield from _edges()
     yield from _step_edges()
     yield from forged_lists()
+    yield from forged_sets()
     bases = [draft_of(seed) for seed in (236, 193, 64, 223, 255)]
     for how, change in CORRUPTIONS.items():
         for i, draft in enumerate(bases):

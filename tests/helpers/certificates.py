@@ -92,7 +92,7 @@ def falsehood(draft: Any, verdict: Verdict, Q: Any = None) -> str:
     components = np.asarray(arrays["components.npy"], dtype=float)
     stages = manifest["stages"] if verdict.verified else verdict.upper_bounds
     for k in range(len(stages)):
-        wrong = _wrong_component(matrix, components, k, limits[k], manifest["stages"][k])
+        wrong = wrong_component(matrix, components, k, limits[k], manifest["stages"][k])
         if wrong:
             return f"stage {k + 1}: {wrong}"
     for k, bound in enumerate(verdict.upper_bounds):
@@ -112,9 +112,10 @@ def falsehood(draft: Any, verdict: Verdict, Q: Any = None) -> str:
     return ""
 
 
-def _wrong_component(
+def wrong_component(
     matrix: ExactMatrix, components: np.ndarray, k: int, p: int, stage: Mapping[str, Any]
 ) -> str:
+    """What a component is not that it should be; empty if all is right."""
     x = [Fraction(float(v)) for v in components[k]]
     if not 0 < sum(v != 0 for v in x) <= p:
         return "too many nonzeros"

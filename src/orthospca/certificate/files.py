@@ -54,7 +54,11 @@ class Certificate:
 
     @property
     def claim(self) -> str:
-        """What it is about: ``"components"`` and their bounds, or a list of ``"alternatives"``."""
+        """What it is about.
+
+        ``"components"`` and their bounds, a list of ``"alternatives"``, or a set as a whole,
+        ``"joint"``.
+        """
         return str(self.manifest.get("claim", "components"))
 
     def verify(self, Q: Any = None) -> Verdict:

@@ -60,7 +60,8 @@ def read_saved(
     except Unreadable as error:
         raise InputError(f"resume: {error}") from None
     if saved.claim != of_this_problem.claim:
-        raise InputError(f"resume: {str(path)!r} is a certificate of {saved.claim}")
+        what = "a set as a whole" if saved.claim == "joint" else saved.claim
+        raise InputError(f"resume: {str(path)!r} is a certificate of {what}")
     asked, found = of_this_problem.manifest["problem"], saved.manifest.get("problem", {})
     for name in ("kind", "features", "sha256", "sparsity"):
         if found.get(name) != asked[name]:

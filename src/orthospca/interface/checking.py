@@ -132,6 +132,8 @@ def _sentence(certificate: Certificate, verdict: Verdict, source: Source | None)
     matrix = f"the matrix is the one {whose}"
     if certificate.claim == "alternatives":
         return f"VERIFIED: {_list(certificate, verdict)}; {matrix}"
+    if certificate.claim == "joint":
+        return f"VERIFIED: {_set(certificate, verdict)}; {matrix}"
     stages = _variances(certificate, verdict)
     count = f"{len(stages)} component{'' if len(stages) == 1 else 's'}"
     parts = [f"VERIFIED: {count} of {_problem(certificate)['features']} features"]
@@ -156,10 +158,26 @@ def _list(certificate: Certificate, verdict: Verdict) -> str:
     )
 
 
+def _set(certificate: Certificate, verdict: Verdict) -> str:
+    """What is proved of a set as a whole."""
+    problem = _problem(certificate)
+    total, bound = verdict.joint_variance, verdict.joint_upper_bound
+    assert total is not None and bound is not None
+    count = len(problem["sparsity"])
+    return (
+        f"{count} component{'s' * (count != 1)} of {problem['features']} features with a total "
+        f"variance of {total:.10g}; no such set exceeds {bound:.10g}; the gap is "
+        f"{format_gap(relative_gap(total, bound))}"
+    )
+
+
 def _stages(certificate: Certificate, verdict: Verdict) -> list[str]:
-    """A line for each stage, or support, that was proved."""
+    """A line for each stage, support or component that was proved."""
     if certificate.claim == "alternatives":
         return _supports(certificate) if verdict.verified else []
+    if certificate.claim == "joint":
+        variances = certificate.manifest["joint"]["variances"] if verdict.verified else []
+        return [f"component {k}: variance {v:.10g}" for k, v in enumerate(variances, start=1)]
     return [
         f"stage {k}: variance {variance:.10g}, proved bound {bound:.10g}, "
         f"gap {format_gap(relative_gap(variance, bound))}"

@@ -1,0 +1,106 @@
+"""From a set of components, and why no set has more, to the arrays of a certificate.
+
+The format is described in ``docs/reference/certificate.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from orthospca._typing import Array
+from orthospca.certificate.files import Certificate
+from orthospca.certificate.writing import LARGEST_HELD, with_arguments, written_rungs
+from orthospca.search.outcome import Rung
+from orthospca.supports.best import Candidate
+from orthospca.verify import FORMAT, VERSIONS, fingerprint, rounded_up
+
+
+def make_joint_certificate(
+    Q: Array,
+    sparsity: Sequence[int],
+    components: Sequence[Array] | Array,
+    A: Array,
+    ladders: Mapping[int, Sequence[Rung]],
+    unit: float = 1.0,
+) -> Certificate:
+    """Gather what a checker needs.
+
+    The bound that is claimed is ``tr(Q - A)`` and, for each component, the bound of its ladder;
+    or the total variance of the components if rounding makes that larger.
+
+    Parameters
+    ----------
+    Q : array of shape (n, n)
+        Exactly symmetric.
+    sparsity : sequence of int
+        One for each component.
+    components : array of shape (K, n)
+        Orthonormal, one in each row.
+    A : array of shape (n, n)
+        Exactly symmetric; ``Q - A`` is positive definite on the features where they differ.
+    ladders : dict
+        For each sparsity the rungs of the stage problem on A without components before it, from
+        one nonzero on; each has its argument.
+    unit : float
+        A power of two that A and the ladders are still to be multiplied by.
+
+    Raises
+    ------
+    ValueError
+        If the argument for some sparsity is not complete.
+    """
+    claim, n = "joint", len(Q)
+    A = A * unit
+    vectors = np.array(components, dtype=float).reshape(len(sparsity), n)
+    at = np.flatnonzero((A != Q).any(axis=1))
+    arrays: dict[str, Array] = {
+        "components.npy": vectors,
+        "joint/at.npy": at.astype(np.int32),
+        "joint/block.npy": np.ascontiguousarray(A[np.ix_(at, at)]),
+    }
+    if Q.nbytes <= LARGEST_HELD:
+        arrays["matrix.npy"] = Q
+    diagonals = zip(Q.diagonal()[at].tolist(), A.diagonal()[at].tolist(), strict=True)
+    bound = sum((Fraction(q) - Fraction(a) for q, a in diagonals), Fraction(0))
+    for k, p in enumerate(sorted(set(sparsity))):
+        known = [_times(rung, unit) for rung in with_arguments(ladders[p])]
+        if len(known) < p:
+            raise ValueError(f"the ladder of sparsity {p} has arguments up to {len(known)} only")
+        arrays |= {f"stage-{k}/{name}": array for name, array in written_rungs(known).items()}
+        bound += list(sparsity).count(p) * Fraction(known[-1].upper)
+    variances = [_variance(Q, x) for x in vectors]
+    total = sum(map(Fraction, variances), Fraction(0))
+    manifest = {
+        "format": FORMAT,
+        "version": VERSIONS[claim],
+        "claim": claim,
+        "problem": {
+            "kind": "matrix",
+            "features": n,
+            "sha256": fingerprint(Q),
+            "sparsity": [int(p) for p in sparsity],
+        },
+        claim: {"variances": variances, "upper_bound": rounded_up(max(bound, total))},
+    }
+    return Certificate(manifest, arrays)
+
+
+def _times(rung: Rung, unit: float) -> Rung:
+    """A rung of a matrix, times a power of two."""
+    best, argument = rung.best, rung.argument
+    return replace(
+        rung,
+        upper=rung.upper * unit,
+        best=None if best is None else Candidate(best.value * unit, best.vector),
+        argument=None if argument is None else replace(argument, level=argument.level * unit),
+    )
+
+
+def _variance(Q: Array, vector: Array) -> float:
+    support = np.flatnonzero(vector)
+    x = vector[support]
+    return float(x @ Q[np.ix_(support, support)] @ x / (x @ x))
