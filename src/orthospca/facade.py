@@ -18,6 +18,8 @@ from orthospca.blocks.partitioned import PartitionedMatrix
 from orthospca.blocks.partitioned_data import PartitionedData
 from orthospca.blocks.pool import BlockStages
 from orthospca.blocks.thresholds import plan_blocks, plan_blocks_of_data, validate_threshold
+from orthospca.certificate.files import Certificate
+from orthospca.certificate.joint import make_joint_certificate
 from orthospca.certificate.recorder import Recorder
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
@@ -256,11 +258,18 @@ def _solve_together(
     problem: Problem, settings: Settings, watch: Watch, names: tuple[str, ...] | None
 ) -> Result:
     """Find components that are chosen with regard to those after them."""
-    Q, certificate = problem.covariance, None
+    Q = problem.covariance
+    certificate: Certificate | None = None
     if settings.objective is Objective.JOINT:
         joint = solve_jointly(Q, problem.sparsity, settings, watch)
         found = Found(joint.components, False, math.nan, joint.status)
         together, note = joint.upper, joint.note
+        if settings.proof and joint.root is not None:
+            ladders = {size: outcome.rungs for size, outcome in joint.root.outcomes.items()}
+            vectors = [component.vector for component in joint.components]
+            certificate = make_joint_certificate(
+                Q, problem.sparsity, vectors, joint.root.matrix, ladders
+            )
     else:
         answer = solve_lexicographically(Q, problem.sparsity, settings, watch)
         found, note = answer.found, answer.note
