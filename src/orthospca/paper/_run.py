@@ -25,6 +25,7 @@ from orthospca.paper._experiments import (
     load_covcolon,
     orthogonal_run,
 )
+from orthospca.paper._paths import Paths, follow_paths
 from orthospca.paper._splits import Split, split
 
 WHOLE = ("enumeration", "eigenvalue", "branch-and-bound")
@@ -90,6 +91,7 @@ class Experiments:
     splits: list[Split]
     growth: list[Comparison]
     growth_splits: list[Split]
+    paths: Paths
 
 
 def run_paper(output: Path, *, quick: bool = False, plan: Plan | None = None) -> Experiments:
@@ -105,10 +107,16 @@ def run_paper(output: Path, *, quick: bool = False, plan: Plan | None = None) ->
         f"{largest_joining_threshold(Q):.4g}"
     )
     found = measure(Q, plan)
-    from orthospca.paper._tables import sequence_table, speed_table, split_table
+    from orthospca.paper._tables import path_table, sequence_table, speed_table, split_table
     from orthospca.paper._words import findings
 
-    show(sequence_table(found), *findings(found), speed_table(found), split_table(found))
+    show(
+        sequence_table(found),
+        *findings(found),
+        path_table(found),
+        speed_table(found),
+        split_table(found),
+    )
     with writing(folder):
         written = _write(found, folder)
     say(f"wrote {', '.join(written)} to {folder}")
@@ -135,8 +143,9 @@ def measure(Q: Array, plan: Plan) -> Experiments:
         )
     splits = _split(Q, plan)
     growth, growth_splits = _grow(plan)
+    paths = follow_paths()
     return Experiments(
-        Q, plan, orthogonal, deflation, sweep, comparisons, splits, growth, growth_splits
+        Q, plan, orthogonal, deflation, sweep, comparisons, splits, growth, growth_splits, paths
     )
 
 
@@ -230,7 +239,14 @@ def _write(found: Experiments, folder: Path) -> list[str]:
              "variance_without_threshold"]
         )  # fmt: skip
         writer.writerows(decomposition_rows(found))
-    written = ["panels.csv", "speed.csv", "decomposition.csv"]
+    with open(folder / "paths.csv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(
+            ["objective", "components", "r", "variance", "upper_bound", "joint_variance",
+             "joint_upper_bound"]
+        )  # fmt: skip
+        writer.writerows(path_rows(found))
+    written = ["panels.csv", "speed.csv", "decomposition.csv", "paths.csv"]
     if not has_matplotlib():
         return [*written[:-1], f"{written[-1]} (no pictures: matplotlib is not installed)"]
     from orthospca.paper._figure import draw_panels, draw_speed
@@ -261,3 +277,14 @@ def decomposition_rows(found: Experiments) -> Iterable[tuple[object, ...]]:
                 made.threshold, made.sizes[0], made.sparsity, r, stage.variance,
                 stage.upper_bound, stage.gap, without,
             )  # fmt: skip
+
+
+def path_rows(found: Experiments) -> Iterable[tuple[object, ...]]:
+    """The components of the example where the path matters."""
+    for solved in (found.paths.pairs, found.paths.bases):
+        for objective, result in solved.items():
+            for r, stage in enumerate(result.stages, start=1):
+                yield (
+                    objective, result.n_components, r, stage.variance, stage.upper_bound,
+                    result.joint_variance, result.joint_upper_bound,
+                )  # fmt: skip

@@ -8,6 +8,7 @@ from rich import box
 from rich.table import Table
 
 from orthospca.paper._compare import METHODS, Comparison
+from orthospca.paper._paths import listed
 from orthospca.paper._splits import percent
 
 if TYPE_CHECKING:
@@ -111,5 +112,27 @@ def split_table(found: Experiments) -> Table:
             percent(float(gaps[0])),
             str(made.certified()),
             percent(float(gaps.max())),
+        )
+    return table
+
+
+def path_table(found: Experiments) -> Table:
+    """Where the path matters: one after another, or together."""
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title="Paths: the example [[5,1,0],[1,5,2],[0,2,2]] with sparsity 2, by objective",
+        title_justify="left",
+    )
+    table.add_column("objective")
+    for heading in ("two components", "together", "proved of all pairs", "three components"):
+        table.add_column(heading, justify="right")
+    for objective, pair in found.paths.pairs.items():
+        table.add_row(
+            objective,
+            listed(pair),
+            f"{pair.joint_variance:.4g}",
+            f"≤ {pair.joint_upper_bound:.6g}",
+            listed(found.paths.bases[objective]),
         )
     return table

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orthospca.paper._paths import told
 from orthospca.paper._splits import percent
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def findings(found: Experiments) -> list[str]:
         f"(j–l) {_variances(found)}",
         f"Components: {_ends(found)}",
         *(f"Decomposition: {text}" for text in _decomposition(found)),
+        f"Paths: {told(found.paths)}",
     ]
 
 
