@@ -84,3 +84,22 @@ def test_too_many_ties():
     result = solve(np.eye(30), 4, 2, objective="lexicographic")
     assert result.status is Status.NODE_LIMIT
     assert "not all ties were examined" in result.note
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1, 1 / 3, 7.7, 1e-5, 12345.678])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_exact_ties_without_tolerance(scale, order):
+    """Tests that rounding does not hide a tie where no tolerance is given."""
+    Q = scale * np.array([[5.0, 1, 0], [1, 5, 2], [0, 2, 2]])[np.ix_(order, order)]
+    result = solve(Q, 2, 3, objective="lexicographic", gap=0.0)
+    np.testing.assert_allclose(result.variances, scale * np.array([6, 5, 1]), rtol=1e-9)
+
+
+def test_ties_within_the_tolerance_are_certified():
+    """Tests that a component a little below the best of its stage is within the tolerance."""
+    Q = np.zeros((5, 5))
+    Q[:3, :3] = [[5, 1, 0], [1, 5, 1.9997], [0, 1.9997, 2]]
+    Q[3:, 3:] = [[7, 1], [1, 6]]
+    result = solve(Q, 2, 4, objective="lexicographic")
+    assert result.status is Status.OPTIMAL
+    assert max(result.gaps) <= 1e-4
