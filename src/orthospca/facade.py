@@ -121,7 +121,7 @@ def solve(
         Whether the result carries a certificate, ``Result.certificate``, that
         :func:`orthospca.verify` accepts without trusting the solver.  Only such arguments are then
         used as it can hold: one tree for each stage, no relaxation, and no blocks, so that a
-        threshold has no effect.
+        threshold has no effect; for a joint set the bound of one matrix, without branching.
     resume : path, optional
         A file to keep the certificate in, with ``proof`` as if it were true.  If it is there
         already, it is verified, its finished stages and rungs are not proved again, and one of

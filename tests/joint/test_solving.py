@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from orthospca import OrthogonalSparsePCA, Result, datasets, solve
+from orthospca import OrthogonalSparsePCA, Result, datasets, solve, verify
 from orthospca.result import Status
 from tests.joint.reference import KINDS, best_total, matrix_of
 
@@ -206,3 +206,23 @@ def test_refusals(arguments, words):
     """Tests that what does not go together is refused in one sentence."""
     with pytest.raises(ValueError, match=words):
         solve(EXAMPLE, 2, 2, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("Q", "limits"),
+    [
+        (datasets.load_pitprops().covariance(), (5, 5)),
+        (datasets.load_pitprops().covariance(), (13, 13)),
+        (datasets.load_pitprops().covariance(), (3, 2, 4)),
+        (-np.eye(4), (2, 2)),
+        (np.zeros((4, 4)), (1, 3)),
+        (1e90 * EXAMPLE, (2, 2)),
+    ],
+)
+def test_certificate(Q, limits, tmp_path):
+    """Tests that the bound of a set is certified, and that a checker accepts it from a file."""
+    result = solve(Q, limits, len(limits), objective="joint", proof=True)
+    result.certificate.save(tmp_path / "set.zip")
+    verdict = verify(tmp_path / "set.zip", Q)
+    assert verdict.verified, verdict.reason
+    assert verdict.joint_upper_bound == pytest.approx(result.joint_upper_bound, rel=1e-9)

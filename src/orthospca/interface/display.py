@@ -77,6 +77,15 @@ def advice(result: Result) -> str:
     stopped = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.INTERRUPTED)
     if result.status not in stopped or not result.n_components:
         return ""
+    if result.objective == "joint" and result.certificate is not None:
+        return (
+            "To prove more: without --proof the search branches, which a certificate cannot hold."
+        )
+    if result.objective == "joint":
+        return (
+            "To prove more: give it more --time-limit or --node-limit; or ask for less, with a "
+            "larger --gap or a smaller -p."
+        )
     return (
         "To prove more: give it more time; or ask for less, with a larger --gap or a smaller -p. "
         "With --resume FILE a later run goes on from what was proved."

@@ -72,7 +72,7 @@ class SetSearch:
         X = np.array(components)
         sizes = np.count_nonzero(X, axis=1)
         off = float(np.abs(X @ X.T - np.eye(len(X))).max())
-        if off <= 4 * ORTHOGONALITY and (sizes <= np.array(self.limits)).all():
+        if off <= ORTHOGONALITY and (sizes <= np.array(self.limits)).all():
             self.best, self.value = [np.array(x) for x in components], value
 
     def begin(self, stagewise: Sequence[Array], starts: int = 6) -> None:

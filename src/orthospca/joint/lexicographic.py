@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from orthospca.supports.best import Candidate, best_on_support
 
 #: Ties of one stage, and sequences, that are looked at.
 MOST_TIES, MOST_SEQUENCES = 200, 200
+#: Part of the tolerance to which a stage is solved, and part that a tie may fall short.
+SHARE = 0.499
 #: Entries in which two vectors differ by no more are the same.
 SAME = 1e-9
 
@@ -77,6 +79,11 @@ class _Search:
         self.Q, self.limits = Q, limits
         self.settings, self.watch = settings, watch
         self.tolerance = settings.tolerance
+        # What is as good as the best is certified within the tolerance only if the best is closer.
+        near = replace(
+            self.tolerance, eps=SHARE * self.tolerance.eps, gap=SHARE * self.tolerance.gap
+        )
+        self.stages = MatrixStages(Q, replace(settings, tolerance=near), watch)
         self.doubts: list[str] = []
         self.ties = 0
 
@@ -92,7 +99,8 @@ class _Search:
                 exhausted = self.exhausted
                 break
             best = max(value for _, _, value in solved)
-            least = best - self.tolerance.allowed(best)
+            least = best - SHARE * self.tolerance.allowed(best)
+            least -= 4 * Subproblem(self.Q, limit, np.zeros((len(self.Q), 0))).resolution
             going_on = [(s, outcome) for s, outcome, value in solved if value >= least]
             last = k == len(self.limits) - 1
             sequences = []
@@ -114,14 +122,13 @@ class _Search:
     def _solve_next(
         self, sequences: list[_Sequence], limit: int
     ) -> list[tuple[_Sequence, Outcome, float]]:
-        stages = MatrixStages(self.Q, self.settings, self.watch)
         solved = []
         self.exhausted = True
         for i, sequence in enumerate(sequences):
             if i and self.watch.out_of_time():
                 self.doubts.append("time ran out")
                 break
-            outcome = stages.solve(Request(limit, self._columns(sequence)))
+            outcome = self.stages.solve(Request(limit, self._columns(sequence)))
             if outcome.best is not None:
                 solved.append((sequence, outcome, outcome.best.value))
             elif outcome.status is not Status.EXHAUSTED:

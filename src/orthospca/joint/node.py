@@ -193,9 +193,7 @@ class Bounding:
         groups, values = [], []
         for group, level, known in zip(node.groups, levels, node.values, strict=True):
             # Another one takes the place of one component's level.
-            threshold = (
-                cut - (upper - level) * (1 + 4 * UNIT) - 8 * UNIT * (abs(upper) + abs(level))
-            )
+            threshold = -add_up(upper, -level, -cut)
             drop = known < threshold
             at = np.flatnonzero(drop)
             drop[at] = self.patterns.proved_below(A, group.patterns[at], threshold, paid)

@@ -12,6 +12,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.joint.bound import rigorous
 from orthospca.joint.multipliers import Multipliers, minimise
 from orthospca.joint.patterns import extended, filled_up
+from orthospca.joint.simple import spectral_part
 from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
@@ -97,6 +98,8 @@ class Root:
             self._add(np.flatnonzero(x))
         A = self.Q
         best = self._prove(A, 0.0, np.arange(0), loose=True)
+        if self._settings.proof:
+            best = self._with_spectrum(best)
         multipliers: Multipliers | None = None
         at = np.arange(0)
         lowest, idle = math.inf, 0
@@ -119,6 +122,16 @@ class Root:
             if better is not None and better.upper < best.upper:
                 best = better
         return best
+
+    def _with_spectrum(self, best: RootBound) -> RootBound:
+        """The bound of ordinary PCA, as one of a matrix, if it is better."""
+        M = spectral_part(self.Q, len(self.limits))
+        everything = np.arange(len(self.Q))
+        found = None if M is None else rigorous(self.Q, M, everything)
+        if found is None:
+            return best
+        other = self._prove(*found, everything, loose=True)
+        return other if other.upper < best.upper else best
 
     def _less(self, multipliers: Multipliers, at: IntArray) -> Array:
         A = self.Q.copy()

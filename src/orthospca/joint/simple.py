@@ -15,12 +15,8 @@ from orthospca.numerics.rounding import add_up, mul_up
 SMALL = 100
 
 
-def spectral_bound(Q: Array, count: int) -> float:
-    """Return a proved bound on the sum of the ``count`` largest eigenvalues.
-
-    That is the most that orthonormal vectors can have, sparse or not: the bound of ordinary PCA.
-    With ``M`` the part of Q above the ``count``-th eigenvalue λ it is ``tr M + count·λmax(Q - M)``.
-    """
+def spectral_part(Q: Array, count: int) -> Array | None:
+    """The part of Q above its ``count``-th largest eigenvalue; None if it is not found."""
     from scipy.sparse.linalg import ArpackError, eigsh  # not needed where the package is imported
 
     n = len(Q)
@@ -32,12 +28,21 @@ def spectral_bound(Q: Array, count: int) -> float:
             start = np.ones(n) / math.sqrt(n)
             values, vectors = eigsh(Q, k=count, which="LA", v0=start)
     except (ArpackError, np.linalg.LinAlgError):
-        return math.inf
-    lowest = float(values.min())
+        return None
     if not np.isfinite(values).all():
-        return math.inf
-    found = rigorous(Q, (vectors * (values - lowest)) @ vectors.T, np.arange(n))
+        return None
+    return np.asarray((vectors * (values - values.min())) @ vectors.T)
+
+
+def spectral_bound(Q: Array, count: int) -> float:
+    """Return a proved bound on the sum of the ``count`` largest eigenvalues.
+
+    That is the most that orthonormal vectors can have, sparse or not: the bound of ordinary PCA.
+    With ``M`` the part of Q above the ``count``-th eigenvalue it is ``tr M + count·λmax(Q - M)``.
+    """
+    M = spectral_part(Q, count)
+    found = None if M is None else rigorous(Q, M, np.arange(len(Q)))
     if found is None:
         return math.inf
     A, trace = found
-    return add_up(trace, mul_up(float(count), upper_eigenvalue(A, lowest)))
+    return add_up(trace, mul_up(float(count), upper_eigenvalue(A)))

@@ -190,6 +190,10 @@ class _JointSolve:
             if found is None:
                 self.note = "more supports are left than can be branched on"
                 return
+            if not found:
+                # Some component has no support that a better set could use.
+                self.upper = min(self.upper, max(cut, self.search.value))
+                return
             # A vector may be zero on some of its support, and then it has the value of the rest.
             if not _add_parts(sets, found, root.matrix, threshold):
                 self.note = "more supports are left than can be branched on"
