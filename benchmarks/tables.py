@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.anytime import ANYTIME_COLUMNS, anytime_cases
+from benchmarks.check import CHECK_COLUMNS, check_cases
 from benchmarks.decomposition import DECOMPOSITION_COLUMNS, decomposition_cases
 from benchmarks.grid import GRID_COLUMNS, grid_cases
 from benchmarks.growth import GROWTH_COLUMNS, growth_cases
@@ -230,6 +231,7 @@ TABLES: tuple[Table, ...] = (
     ),
     Table("grid", "The grid of Cory-Wright and Pauphilet", GRID_COLUMNS, grid_cases),
     Table("relaxations", "Bounds before branching", RELAXATION_COLUMNS, relaxation_cases),
+    Table("check", "What `make bench-check` compares", CHECK_COLUMNS, check_cases),
     Table("growth", "How time and memory grow", GROWTH_COLUMNS, growth_cases),
     Table(
         "enumeration",

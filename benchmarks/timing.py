@@ -76,7 +76,7 @@ class Units:
 
     def around(self, name: str, call: Callable[[], T]) -> tuple[T, float]:
         """Return what a call returns, and the median of the unit before and after it."""
-        matrix = _unit_matrix(load(name))
+        matrix = unit_matrix(load(name))
         if name in self._slow:
             return call(), self._slow[name]
         _, before = repeated(lambda: np.linalg.eigh(matrix), UNIT_CALLS, UNIT_SECONDS)
@@ -89,7 +89,8 @@ class Units:
         return value, statistics.median(before + after)
 
 
-def _unit_matrix(matrix: Array) -> Array:
+def unit_matrix(matrix: Array) -> Array:
+    """The matrix whose ``eigh`` is the unit of a problem."""
     if len(matrix) >= SMALLEST_UNIT:
         return matrix
     noise = np.random.default_rng(SEED).standard_normal((SMALLEST_UNIT, SMALLEST_UNIT))

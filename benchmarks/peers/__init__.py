@@ -6,6 +6,6 @@ sentence.
 
 ``problems`` holds the data, ``tools`` calls each package as its users do, ``r_tools`` those of R,
 ``baselines`` are the literature's heuristics, ``tuning`` looks for a penalty that leaves p
-nonzeros, ``score`` judges components by one definition, ``table`` puts it together.  ``published.csv`` holds
-figures that others published.
+nonzeros, ``score`` judges components by one definition, ``table`` puts it together.
+``published.csv`` holds figures that others published.
 """

@@ -15,6 +15,8 @@ from benchmarks.peers.problems import Problem
 
 #: Those that ``tools.R`` knows how to call.
 PACKAGES = ("msPCA", "nsprcomp", "elasticnet", "PMA", "irlba")
+#: Less than the limit of a child.
+SECONDS = 115.0
 SCRIPT = Path(__file__).with_name("tools.R")
 
 
@@ -51,7 +53,8 @@ def fit(package: str, problem: Problem) -> tuple[Array, float]:
         count, sparsity = problem.n_components, problem.sparsity
         words = [package, folder, rows, columns, count, sparsity, problem.divisor]
         command = ["Rscript", "--vanilla", str(SCRIPT), *map(str, words)]
-        ended = subprocess.run(command, capture_output=True, text=True)
+        # R would outlive a child that is ended by its parent, so it ends before.
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
         if ended.returncode:
             last = ended.stderr.strip().splitlines()[-1:] or ["no message"]
             raise RuntimeError(f"R: {last[0]}")

@@ -1,0 +1,26 @@
+"""Powers fitted to growth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.page.stored import Rows
+
+
+def certified(rows: Rows) -> Rows:
+    """Those that were solved to what was asked."""
+    return [row for row in rows if row["status"] == "optimal"]
+
+
+def line(rows: Rows, against: str, column: str) -> tuple[float, float]:
+    """Slope and offset of a least-squares line through the logarithms."""
+    kept = certified(rows)
+    x = np.log([float(row[against]) for row in kept])
+    y = np.log([float(row[column]) for row in kept])
+    slope, offset = np.polyfit(x, y, 1)
+    return float(slope), float(offset)
+
+
+def exponent(rows: Rows, against: str, column: str) -> float:
+    """The power of the growth of a column."""
+    return line(rows, against, column)[0]
