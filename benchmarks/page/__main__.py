@@ -17,6 +17,7 @@ PAGES = (
     ROOT / "README.md",
     ROOT / "docs" / "evidence.md",
     ROOT / "docs" / "how-to" / "benchmarks.md",
+    ROOT / "docs" / "how-to" / "scale.md",
 )
 STATIC = ROOT / "docs" / "_static"
 BLOCK = re.compile(r"(<!-- evidence: ([\w-]+) -->\n)(.*?)(\n<!-- end of evidence -->)", re.DOTALL)
@@ -39,6 +40,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "growth-summary": sentences.growth_summary,
     "limits": sentences.limits,
     "strong": tables.strong,
+    "scale": tables.scale,
+    "wide": tables.wide,
     "where": sentences.measured_where,
 }
 
@@ -47,7 +50,7 @@ def rendered(page: str) -> str:
     """The text of a page with its blocks made anew."""
 
     def made(found: re.Match[str]) -> str:
-        return f"{found[1]}{BLOCKS[found[2]]()}{found[4]}"
+        return f"{found[1]}\n{BLOCKS[found[2]]()}\n{found[4]}"
 
     return BLOCK.sub(made, page)
 

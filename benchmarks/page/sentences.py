@@ -197,7 +197,18 @@ def limits() -> str:
 def measured_where() -> str:
     """The machine of each table on the page."""
     lines = []
-    for name in ("peers", "grid", "relaxations", "growth", "strong", "noise", "anytime", "check"):
+    for name in (
+        "peers",
+        "grid",
+        "relaxations",
+        "growth",
+        "strong",
+        "noise",
+        "anytime",
+        "check",
+        "scale",
+        "wide",
+    ):
         where = machines()[name]
         packages = ", ".join(f"{key} {value}" for key, value in where["packages"].items())
         lines.append(

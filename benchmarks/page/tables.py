@@ -272,3 +272,47 @@ def strong() -> str:
         '`method="eigenvalue"`, 1e-3: units',
     )
     return markdown(header, lines, "1 2 3 4 5")
+
+
+def wide() -> str:
+    """Gene expression as it is downloaded."""
+    lines = [
+        [
+            row["instance"].removesuffix(" corr."),
+            "correlation" if row["instance"].endswith("corr.") else "covariance",
+            row["p"],
+            row["K"],
+            gap(row["largest gap"]),
+            seconds(row["seconds"]),
+            plain(row["XᵀX"]),
+        ]
+        for row in table("wide")
+    ]
+    header = ("data", "matrix", "p", "K", "largest gap", "time", "units")
+    return markdown(header, lines, "2 3 4 5 6")
+
+
+def scale() -> str:
+    """Planted samples of more and more features."""
+    lines = [
+        [
+            plain(row["n"], 6),
+            row["noise"],
+            gap(row["gap"]),
+            seconds(row["seconds"]),
+            plain(row["rows"], 6),
+            seconds(row["products"]),
+            seconds(row["all products"]),
+        ]
+        for row in table("scale")
+    ]
+    header = (
+        "n",
+        "largest noise variance",
+        "largest gap",
+        "time",
+        "rows looked at",
+        "bare products of the tiles computed",
+        "of the whole covariance",
+    )
+    return markdown(header, lines, "0 1 2 3 4 5 6")
