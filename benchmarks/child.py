@@ -69,7 +69,11 @@ def run_in_child(call: Callable[..., None], *args: Any, limit: float) -> Ended:
             os.environ[name] = value
     sending.close()
     try:
-        return _listen(receiving, limit)
+        ended = _listen(receiving, limit)
+        if ended.in_time:
+            # What said that it ends may clean up.
+            process.join(5.0)
+        return ended
     finally:
         process.kill()
         process.join()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from benchmarks.page.fits import certified, line
+from benchmarks.page.fits import certified, line, one_way
 from benchmarks.page.stored import rows_of, table
 from benchmarks.page.svg import Series, document, dot_rows, panel
 from benchmarks.peers.problems import HEADLINE
@@ -55,7 +55,7 @@ def growth() -> str:
         rows = certified(rows_of("growth", against=against))
         points = [(float(row[against]), float(row["seconds"])) for row in rows]
         slope, offset = line(rows, against, "seconds")
-        ends = [points[0][0], points[-1][0]]
+        ends = [float(row[against]) for row in one_way(rows, against)]
         fitted = [(x, math.exp(offset) * x**slope) for x in ends]
         series = [
             Series("certified", points, line=False),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.page.fits import exponent
+from benchmarks.page.fits import FORMED, exponent, one_way
 from benchmarks.page.stored import gap, machines, percent, plain, rows_of, seconds, spread, table
 from benchmarks.peers.problems import HEADLINE
 
@@ -75,11 +75,15 @@ def aim() -> str:
     )
 
 
+def _package(tool: str) -> str:
+    return "scikit-learn" if "SparsePCA" in tool else tool.split(",")[0]
+
+
 def skipped() -> str:
     """Tools that were not there."""
     words = dict.fromkeys(row["outcome"] for row in table("peers") if "skipped" in row["outcome"])
     versions = dict.fromkeys(
-        f"{row['tool'].split(',')[0]} {row['version']}" for row in table("peers") if row["version"]
+        f"{_package(row['tool'])} {row['version']}" for row in table("peers") if row["version"]
     )
     return f"Versions: {', '.join(versions)}.\n\nNot run: {' '.join(words) or 'none.'}"
 
@@ -94,14 +98,16 @@ def grid_summary() -> str:
     )
     joint = [row for row in rows if row["joint"]]
     if not joint:
+        gaps = [float(row["set gap"]) for row in rows]
         return (
             f"{words} This version solves stage by stage only: the joint columns are empty, and of "
             "the best set of components only the simple bound is known, "
-            f"{spread(100 * float(row['set gap']) for row in rows)} % above the stage-wise value."
+            f"{gap(min(gaps))} to {gap(max(gaps))} above the stage-wise value."
         )
     gaps = [float(row["joint gap"]) for row in joint]
     return (
-        f"{words} For the best set of components the gaps are {spread(100 * g for g in gaps)} %, "
+        f"{words} For the best set of components the gaps are {gap(min(gaps))} to "
+        f"{gap(max(gaps))}, "
         f"{gap(sum(gaps) / len(gaps))} on average."
     )
 
@@ -110,11 +116,15 @@ def growth_summary() -> str:
     """What grows how, in a sentence."""
     rows = rows_of("growth", against="n")
     slope = exponent(rows, "n", "seconds")
-    last = rows[-1]
+    last, first = rows[-1], one_way(rows, "n")[0]
+    formed = max((row for row in rows if row not in one_way(rows, "n")), key=lambda r: int(r["n"]))
     return (
         f"With {plain(last['n'], 6)} features ({plain(last['data MB'], 3)} MB of data) five "
         f"components were certified to {gap(last['gap asked'])} in {seconds(last['seconds'])}; "
-        f"from {plain(rows[0]['n'], 6)} features on, the time grows like $n^{{{slope:.2f}}}$."
+        f"from {plain(first['n'], 6)} features on, the time grows like $n^{{{slope:.2f}}}$. Up to "
+        f"{plain(FORMED, 6)} features the covariance is formed, which can take longer than the way "
+        f"that does without: {seconds(formed['seconds'])} for {plain(formed['n'], 6)} features, "
+        f"{seconds(first['seconds'])} for {plain(first['n'], 6)}."
     )
 
 

@@ -46,19 +46,19 @@ def markdown(header: Sequence[str], lines: Iterable[Sequence[str]], right: str =
     return "\n".join(rows)
 
 
-def percent(value: str | float, digits: int = 1) -> str:
-    """``0.7775`` as ``77.8 %``; what is certified exactly stays short."""
-    return f"{100 * float(value):.{digits}f} %"
+def percent(value: str | float) -> str:
+    """``0.7775`` as ``77.8 %``: three digits."""
+    return f"{plain(100 * float(value), 3)} %"
 
 
-def gap(value: str | float) -> str:
-    """A gap: two digits, as a percentage."""
+def gap(value: str | float, digits: int = 2) -> str:
+    """A gap as a percentage."""
     shown = 100 * float(value)
     if shown < 1e-7:
         return "0 %"
     if shown < 1e-3:
         return f"{shown:.0e} %"
-    return f"{plain(shown, 2)} %"
+    return f"{plain(shown, digits)} %"
 
 
 def plain(value: str | float, digits: int = 2) -> str:
@@ -76,8 +76,11 @@ def plain(value: str | float, digits: int = 2) -> str:
 
 
 def seconds(value: str | float) -> str:
-    """Seconds, with two digits."""
-    return f"{plain(value)} s"
+    """Seconds, or milliseconds, with two digits."""
+    number = float(value)
+    if number < 1e-3:
+        return "< 1 ms"
+    return f"{plain(1000 * number)} ms" if number < 0.1 else f"{plain(number)} s"
 
 
 def cosine(value: str | float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.page.fits import exponent
+from benchmarks.page.fits import exponent, one_way
 from benchmarks.page.stored import (
     Rows,
     cosine,
@@ -44,7 +44,7 @@ def _peer_cells(row: dict[str, str]) -> list[str]:
         percent(row["variance"]),
         cosine(row["cosine"]),
         certified,
-        seconds(row["seconds"]),
+        seconds(row["seconds"]) + (", search stopped" if row["outcome"] != "ok" else ""),
         plain(row["ratio"]),
     ]
 
@@ -124,7 +124,13 @@ def optimal_spca() -> str:
                 f"{'> ' if unsolved else ''}{plain(times)}",
             ]
         )
-    header = ("instance", "p", "orthospca: units", "Optimal-SPCA (*published*): units", "ratio")
+    header = (
+        "instance",
+        "p",
+        "orthospca: units",
+        "Optimal-SPCA, *not of this run*: units",
+        "ratio",
+    )
     return markdown(header, lines, "1 2 3 4")
 
 
@@ -136,7 +142,7 @@ def others_published() -> str:
             row["instance"],
             row["K"],
             row["p"],
-            f"{row['quantity']} {gap(row['value'])}" if row["value"] else row["quantity"],
+            f"{row['quantity']} {gap(row['value'], 3)}" if row["value"] else row["quantity"],
             seconds(row["seconds"]) if row["seconds"] else "",
             row["note"],
         ]
@@ -199,7 +205,7 @@ def relaxations() -> str:
             for kind in kinds
         ]
         published = rows_of("published", instance=name, p=p, tool="semidefinite bound")
-        theirs = [f"{gap(row['value'])}, {seconds(row['seconds'])}" for row in published]
+        theirs = [f"{gap(row['value'], 3)}, {seconds(row['seconds'])}" for row in published]
         lines.append([name, n, p, *cells, *(theirs or ["–"])])
     header = ("instance", "n", "p", *kinds, "Li and Xie (*published*)")
     return markdown(header, lines, " ".join(map(str, range(1, len(header)))))
@@ -239,12 +245,12 @@ def exponents() -> str:
     """Powers fitted to the growth."""
     lines = []
     for against in ("n", "p", "K", "samples"):
-        rows = rows_of("growth", against=against)
+        rows = one_way(rows_of("growth", against=against), against)
         low, high = (plain(row[against], 6) for row in (rows[0], rows[-1]))
         time = exponent(rows, against, "seconds")
-        memory = exponent(rows, against, "peak MB")
+        memory = exponent(rows, against, "added MB")
         lines.append([against, f"{low} to {high}", f"{time:.2f}", f"{memory:.2f}"])
-    header = ("varied", "range", "time grows with the power", "peak memory with the power")
+    header = ("varied", "range", "time grows with the power", "memory on top with the power")
     return markdown(header, lines, "1 2 3")
 
 

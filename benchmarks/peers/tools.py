@@ -177,6 +177,24 @@ def amanpg(problem: Problem, found: Found) -> None:
     _tuned(problem, found, fit, largest, "lambda1")
 
 
+def penalised_decomposition(problem: Problem, found: Found) -> None:
+    """``sparsecca.pmd(X, penaltyu=1, penaltyv, K=K)``: the decomposition of Witten and others.
+
+    It is what PMA does in R.  The penalty is the share of √n that the ℓ1 norm of loadings may have;
+    its inverse is searched for, which is the stronger the larger it is.
+    """
+    from sparsecca import pmd
+
+    def fit(inverse: float) -> Array:
+        _, loadings, _ = pmd(
+            problem.data, penaltyu=1.0, penaltyv=1.0 / inverse, K=problem.n_components
+        )
+        result: Array = np.asarray(loadings).T
+        return result
+
+    _tuned(problem, found, fit, float(np.sqrt(problem.data.shape[1])), "1/penaltyv")
+
+
 def baseline(call: Callable[[Array, int, int], Array]) -> Callable[[Problem, Found], None]:
     """A heuristic of :mod:`benchmarks.peers.baselines`."""
 
@@ -235,6 +253,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool("MiniBatchSparsePCA, tuned", sklearn_tuned("MiniBatchSparsePCA"), "scikit-learn"),
     Tool("abess", abess, "abess"),
     Tool("sparsepca (A-ManPG), tuned", amanpg, "sparsepca"),
+    Tool("sparsecca (PMD), tuned", penalised_decomposition, "sparsecca"),
     *(Tool(f"{name} (R)", of_r(name), "R", name) for name in r_tools.PACKAGES),
     Tool("truncated power", baseline(baselines.truncated_power)),
     Tool("greedy", baseline(baselines.greedy)),
