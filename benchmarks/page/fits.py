@@ -29,6 +29,11 @@ def line(rows: Rows, against: str, column: str) -> tuple[float, float]:
     return float(slope), float(offset)
 
 
+def last_exponent(rows: Rows, against: str, column: str) -> float:
+    """The power between the last two, where growth is often steepest."""
+    return line(certified(rows)[-2:], against, column)[0]
+
+
 def exponent(rows: Rows, against: str, column: str) -> float:
     """The power of the growth of a column."""
     return line(rows, against, column)[0]

@@ -9,6 +9,8 @@ from html import escape
 
 INK, FAINT = "#333333", "#d5d5d5"
 COLOURS = ("#1f6f8b", "#c8553d", "#7a7a7a", "#3a7d44", "#8e5aa8")
+#: Least distance of two ticks.
+TICK = 36.0
 FONT = "font-family='sans-serif'"
 
 
@@ -47,8 +49,8 @@ class Axis:
         """An axis that holds all values, with a tick at each power of ten, or at 1, 2 and 5."""
         low, high = min(values) / 1.25, max(values) * 1.25
         decades = math.log10(high / low)
-        steps = (1,) if decades > 2 else (1, 2, 5)
-        every = max(1, math.ceil(decades / 6))
+        steps = (1,) if decades > 2 or abs(end - start) < 5 * TICK else (1, 2, 5)
+        every = max(1, math.ceil(decades * TICK / abs(end - start)))
         powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
         ticks = [step * 10.0**power for power in powers if power % every == 0 for step in steps]
         return cls(low, high, start, end, [tick for tick in ticks if low <= tick <= high])
@@ -139,13 +141,15 @@ def dot_rows(
     each = (width - labels) / len(columns)
     step = (height - 70) / len(rows)
     shapes = []
+    # All panels have the same axis, so that they can be compared.
+    everything = [value for _, values in columns for value, _ in values.values()]
     for place, name in enumerate(rows):
         y = top + 34 + step * (place + 0.5)
         shapes.append(text(left + labels - 8, y + 4, name, anchor="end", size=11))
         shapes.append(stroke(left + labels, y, left + width - 6, y))
     for place, (title, values) in enumerate(columns):
         start = left + labels + each * place
-        x = Axis.over([value for value, _ in values.values()], start + 10, start + each - 12)
+        x = Axis.over(everything, start + 10, start + each - 12)
         shapes.append(text(start + each / 2, top + 16, title, size=11))
         for tick in x.ticks:
             shapes.append(stroke(x.place(tick), top + 28, x.place(tick), top + height - 34))
