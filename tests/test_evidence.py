@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # The benchmarks are not installed; they are run from the checkout.
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import check, child, dspca, instances  # noqa: E402
+from benchmarks import check, child, dspca, grid, instances  # noqa: E402
 from benchmarks.page import __main__ as page  # noqa: E402
-from benchmarks.page import stored  # noqa: E402
+from benchmarks.page import fits, stored  # noqa: E402
 from benchmarks.peers import baselines, problems, r_tools, tools, tuning  # noqa: E402
 from benchmarks.peers import table as peer_table  # noqa: E402
 from benchmarks.peers.score import score  # noqa: E402
@@ -205,6 +205,42 @@ def test_the_semidefinite_bound_is_a_bound():
     assert bound == pytest.approx(3.4580987, rel=1e-5)
 
 
+def test_the_grid_solves_the_best_set_where_solve_can(monkeypatch):
+    """Tests that joint columns are filled once ``solve`` has that objective, and say so if not."""
+    matrix = np.diag([3.0, 2.0, 1.0])
+
+    def stagewise(Q, sparsity, n_components, *, gap, time_limit):
+        raise AssertionError("not asked for")
+
+    monkeypatch.setattr(grid, "solve", stagewise)
+    assert grid._joint(matrix, 1, 2, 1.0) == {"joint outcome": grid.NO_JOINT}
+
+    def joint(Q, sparsity, n_components, *, objective, gap, time_limit):
+        assert objective == "joint"
+        status = SimpleNamespace(value="optimal")
+        return SimpleNamespace(
+            joint_variance=5.0, joint_upper_bound=5.1, joint_gap=0.02, status=status
+        )
+
+    monkeypatch.setattr(grid, "solve", joint)
+    row = grid._joint(matrix, 1, 2, 1.0)
+    assert row["joint"] == pytest.approx(5 / 6)
+    assert row["joint bound"] == pytest.approx(5.1 / 6)
+    assert (row["joint gap"], row["joint outcome"]) == (0.02, "optimal")
+
+
+def test_powers_are_fitted_to_what_was_certified():
+    """Tests the exponent on a known law, beside rows that are open or went another way."""
+    rows = [
+        {"n": str(n), "seconds": str(3.0 * n**1.5), "status": "optimal"}
+        for n in (5000, 10_000, 40_000)
+    ]
+    rows.append({"n": "80000", "seconds": "1.0", "status": "time limit"})
+    rows.insert(0, {"n": "1000", "seconds": "1e9", "status": "optimal"})
+    assert fits.exponent(rows, "n", "seconds") == pytest.approx(1.5)
+    assert fits.last_exponent(rows, "n", "seconds") == pytest.approx(1.5)
+
+
 ROW = {
     "instance": "made up",
     "p": "5",
@@ -255,21 +291,22 @@ def test_a_second_measurement_may_take_a_verdict_back():
     assert check.compare([ROW], check.better_of([slow], [fast])) == []
 
 
-def test_the_check_ends_with_1_if_something_got_worse(tmp_path):
+def test_the_check_ends_with_1_if_something_got_worse(tmp_path, capsys):
     """Tests the exit code and the words of the command, on tables that are there."""
     for name, units in (("old", "10.0"), ("new", "99.0")):
         with (tmp_path / f"{name}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, list(ROW))
             writer.writeheader()
             writer.writerow({**ROW, "units": units})
-    command = [sys.executable, "-m", "benchmarks.check", "--stored", str(tmp_path / "old.csv")]
-    for name, code in (("new", 1), ("old", 0)):
-        asked = [*command, "--measured", str(tmp_path / f"{name}.csv")]
-        ended = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)
-        assert ended.returncode == code, ended.stderr
-    asked = [*command, "--measured", str(tmp_path / "new.csv")]
-    printed = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True).stdout
+    command = ["--stored", str(tmp_path / "old.csv"), "--measured"]
+    assert check.main([*command, str(tmp_path / "old.csv")]) == 0
+    assert "nothing got worse" in capsys.readouterr().out
+    assert check.main([*command, str(tmp_path / "new.csv")]) == 1
+    printed = capsys.readouterr().out
     assert "worse: made up, p = 5, K = 2: 99 units instead of 10" in printed
+    with pytest.raises(SystemExit) as ended:
+        check.main(["--stored", str(tmp_path / "nothing.csv")])
+    assert ended.value.code == 2
 
 
 def test_the_stored_check_has_every_solve_of_the_subset():
