@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from benchmarks.page.fits import FORMED, exponent, one_way
 from benchmarks.page.stored import gap, machines, percent, plain, rows_of, seconds, spread, table
 from benchmarks.peers.problems import HEADLINE
@@ -39,8 +41,10 @@ def headline() -> str:
     default, unended = _ratios("SparsePCA")
     tuned, unended_tuned = _ratios("SparsePCA, tuned")
     search, _ = _ratios("SparsePCA, tuned", "search")
+    # The number of features ends the name of each.
+    sizes = spread((float(re.findall(r"\d+", name)[-1]) for name in HEADLINE), 4)
     return (
-        f"**On five data sets with 30 to 7129 features, five exactly orthogonal components of ten "
+        f"**On five data sets with {sizes} features, five exactly orthogonal components of ten "
         f"features each, every one certified to {gap(largest)}, took {times} seconds of one "
         f"processor; scikit-learn's `SparsePCA`, which certifies nothing, took {spread(default)} "
         f"times as long with its default penalty{_not_ended(unended)}, and with a penalty tuned to "
