@@ -71,6 +71,15 @@ def test_every_stored_table_of_the_page_has_a_machine_and_a_command():
         assert re.search(rf"python -m benchmarks [a-z ]*\b{name}\b", text)
 
 
+def test_a_quick_run_leaves_the_stored_tables_alone():
+    """Tests where the files of a quick run and of a whole one go."""
+    from benchmarks.__main__ import RESULTS, parse
+
+    assert parse(["--quick"]).output == RESULTS / "quick"
+    assert parse([]).output == RESULTS
+    assert parse(["--quick", "--output", "elsewhere"]).output == Path("elsewhere")
+
+
 def test_published_figures_name_their_source():
     """Tests that no figure of others stands without one."""
     for row in stored.table("published"):
