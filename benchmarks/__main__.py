@@ -15,7 +15,7 @@ from benchmarks.tables import TABLES
 #: Where the stored tables are.
 RESULTS = Path("benchmarks/results")
 #: Width of the tables where the output is not a terminal.
-PLAIN_WIDTH = 160
+PLAIN_WIDTH = 220
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
