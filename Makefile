@@ -5,6 +5,7 @@
 #   make test      format, lint, types, imports, tests (the fast ones), examples in docstrings
 #   make test-all  the same with the slow tests
 #   make bench     benchmarks
+#   make bench-check  ten minutes of them: what got worse than the stored table
 #   make docs      HTML documentation in docs/_build/html
 #   make lint, make format, make clean
 
@@ -69,8 +70,12 @@ test-all: lint
 	HYPOTHESIS_PROFILE=full $(PYTEST)
 
 .PHONY: bench
-bench: $(VENV)/.with-plot
+bench: $(VENV)/.with-bench
 	$(BIN)/python -m benchmarks
+
+.PHONY: bench-check
+bench-check: $(VENV)/.with-fast
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.check
 
 .PHONY: docs
 docs: $(VENV)/.with-docs

@@ -12,8 +12,10 @@ from benchmarks.measure import Settings
 from benchmarks.report import Report
 from benchmarks.tables import TABLES
 
+#: Where the stored tables are.
+RESULTS = Path("benchmarks/results")
 #: Width of the tables where the output is not a terminal.
-PLAIN_WIDTH = 160
+PLAIN_WIDTH = 220
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -30,7 +32,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--repeat", type=int, default=5, metavar="N", help="solves of which the median is shown"
     )
     parser.add_argument(
-        "--output", type=Path, default=Path("benchmarks/results"), metavar="FOLDER", help="for CSV"
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help=f"for CSV; by default {RESULTS}, and its folder quick for a quick run",
     )
     parser.add_argument("--quick", action="store_true", help="a selection, in about a minute")
     options = parser.parse_args(arguments)
@@ -39,6 +44,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         parser.error(f"no table is called {', '.join(unknown)}; there are {', '.join(names)}")
     if options.repeat < 1:
         parser.error(f"--repeat must be at least 1, got {options.repeat}")
+    if options.output is None:
+        # The stored tables are of whole runs.
+        options.output = RESULTS / "quick" if options.quick else RESULTS
     if options.time_limit is not None and not options.time_limit > 0:
         parser.error(f"--time-limit must be positive, got {options.time_limit}")
     return options

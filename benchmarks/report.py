@@ -41,8 +41,23 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "gap compiled": lambda x: f"{x:.1e}",
     "one": lambda x: f"{x:.3g}",
     "two": lambda x: f"{x:.3g}",
+    "cosine": lambda x: f"{x:.1e}",
+    "proved": lambda x: f"{x:.0e}",
+    "value": lambda x: f"{x:.7g}",
+    "stagewise": lambda x: f"{x:.4f}",
+    "stage gap": lambda x: f"{x:.1e}",
+    "set bound": lambda x: f"{x:.4f}",
+    "set gap": lambda x: f"{x:.1e}",
+    "joint": lambda x: f"{x:.4f}",
+    "joint bound": lambda x: f"{x:.4f}",
+    "joint gap": lambda x: f"{x:.1e}",
+    "joint seconds": lambda x: f"{x:.3g}",
+    "data MB": lambda x: f"{x:.0f}",
+    "added MB": lambda x: f"{x:.0f}",
+    "peak MB": lambda x: f"{x:.0f}",
+    "search": lambda x: f"{x:.3g}",
 }
-LEFT = ("instance", "method", "status")
+LEFT = ("instance", "method", "status", "data", "tool", "version", "setting", "outcome")
 
 
 class Report:
@@ -53,7 +68,8 @@ class Report:
     console : Console
     settings : Settings
     output : Path
-        Folder for one CSV file for each table, and ``machine.json``.
+        Folder for one CSV file for each table, and ``machine.json``, which says for each table
+        where and when it was measured.
     """
 
     def __init__(self, console: Console, settings: Settings, output: Path) -> None:
@@ -64,11 +80,9 @@ class Report:
         self._units = Units()
 
     def begin(self) -> None:
-        """Describe the machine, on the screen and in a file."""
+        """Describe the machine on the screen."""
         self.output.mkdir(parents=True, exist_ok=True)
         description = machine()
-        text = json.dumps(description, indent=1) + "\n"
-        (self.output / "machine.json").write_text(text, encoding="utf-8")
         software = [f"Python {description['python']}", *description["blas"]]
         software += [f"{name} {version}" for name, version in description["packages"].items()]
         hardware = f"{description['processor']}, {description['cores']} cores"
@@ -82,6 +96,7 @@ class Report:
         rows: list[Row] = []
         notes: list[str] = []
         missing: list[str] = []
+        description = {**machine(), "quick": self.settings.quick}
         try:
             try:
                 cases = table.cases(self.settings)
@@ -91,6 +106,8 @@ class Report:
             for case in cases:
                 rows += self._measure(case, notes, missing)
                 self._write(table, rows)
+            if rows:
+                self._describe(table, description)
         finally:
             self._show(table, rows, notes, missing)
 
@@ -111,6 +128,13 @@ class Report:
             writer = csv.DictWriter(file, table.columns, extrasaction="ignore")
             writer.writeheader()
             writer.writerows(rows)
+
+    def _describe(self, table: Table, description: dict[str, Any]) -> None:
+        """Keep where a table was measured beside those of the tables measured before."""
+        path = self.output / "machine.json"
+        known = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        known[table.name] = description
+        path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
     def _show(self, table: Table, rows: list[Row], notes: list[str], missing: list[str]) -> None:
         shown = RichTable(title=table.title, title_justify="left", box=box.SIMPLE_HEAD)

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.anytime import ANYTIME_COLUMNS, anytime_cases
+from benchmarks.check import CHECK_COLUMNS, check_cases
 from benchmarks.decomposition import DECOMPOSITION_COLUMNS, decomposition_cases
+from benchmarks.grid import GRID_COLUMNS, grid_cases
+from benchmarks.growth import GROWTH_COLUMNS, growth_cases
 from benchmarks.instances import known_values, load
 from benchmarks.kernel import (
     KERNEL_COLUMNS,
@@ -22,7 +25,9 @@ from benchmarks.kernel import (
 )
 from benchmarks.ladder import LADDER_COLUMNS, WIDE_COLUMNS, ladder_cases, wide_cases
 from benchmarks.measure import COLUMNS, Case, Row, Settings, measure
+from benchmarks.peers.table import PEER_COLUMNS, peer_cases
 from benchmarks.proofs import PROOF_COLUMNS, proof_cases
+from benchmarks.relaxations import RELAXATION_COLUMNS, relaxation_cases
 from benchmarks.scale import SCALE_COLUMNS, scale_cases
 from benchmarks.timing import Units, timed
 from orthospca import solve
@@ -221,6 +226,13 @@ TABLES: tuple[Table, ...] = (
         KNOWN_COLUMNS,
         known_cases,
     ),
+    Table(
+        "peers", "Other packages, and the heuristics of the literature", PEER_COLUMNS, peer_cases
+    ),
+    Table("grid", "The grid of Cory-Wright and Pauphilet", GRID_COLUMNS, grid_cases),
+    Table("relaxations", "Bounds before branching", RELAXATION_COLUMNS, relaxation_cases),
+    Table("check", "What `make bench-check` compares", CHECK_COLUMNS, check_cases),
+    Table("growth", "How time and memory grow", GROWTH_COLUMNS, growth_cases),
     Table(
         "enumeration",
         "Enumeration of one stage",

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = sorted(path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py"))
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT / "benchmarks").with_suffix("").parts)
+    for path in (ROOT / "benchmarks").rglob("[!_]*.py")
+)
 
 #: Imports each module that is named, and prints what went wrong, by module.
 IMPORTS = """

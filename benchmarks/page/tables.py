@@ -1,0 +1,331 @@
+"""The tables of the page, each from one stored table."""
+
+from __future__ import annotations
+
+from benchmarks.page.fits import exponent, last_exponent, one_way
+from benchmarks.page.stored import (
+    Rows,
+    cosine,
+    gap,
+    markdown,
+    nonzeros,
+    percent,
+    plain,
+    rows_of,
+    seconds,
+    table,
+)
+from benchmarks.peers.problems import HEADLINE
+
+#: Tools of the README's table.
+FEW = ("orthospca", "SparsePCA", "SparsePCA, tuned", "abess", "truncated power")
+PEER_HEADER = (
+    "nonzeros",
+    "variance explained",
+    "largest \\|cos\\|",
+    "certified gap",
+    "time",
+    "time / ours",
+)
+
+
+def _tool(row: dict[str, str]) -> str:
+    name = f"**{row['tool']}**" if row["tool"] == "orthospca" else row["tool"]
+    setting = row["setting"].removesuffix(" (tuned)").removesuffix(" (default)")
+    return f"{name} (`{setting}`)" if setting else name
+
+
+def _peer_cells(row: dict[str, str]) -> list[str]:
+    if not row["variance"]:
+        return ["", "", "", "", row["outcome"].rstrip("."), ""]
+    certified = f"≤ {gap(row['gap'])}" if row["gap"] else "none"
+    return [
+        nonzeros(row),
+        percent(row["variance"]),
+        cosine(row["cosine"]),
+        certified,
+        seconds(row["seconds"]) + (", search stopped" if row["outcome"] != "ok" else ""),
+        plain(row["ratio"]),
+    ]
+
+
+def _measured(rows: Rows) -> Rows:
+    return [row for row in rows if "skipped" not in row["outcome"]]
+
+
+def peers() -> str:
+    """All tools on the five data sets, a table for each."""
+    parts = []
+    for name in HEADLINE:
+        rows = _measured(rows_of("peers", data=name))
+        lines = [[_tool(row), *_peer_cells(row)] for row in rows]
+        shown = markdown(("tool", *PEER_HEADER), lines, "1 2 3 4 5 6")
+        parts.append(f"### {name}\n\n{shown}")
+    return "\n\n".join(parts)
+
+
+def readme() -> str:
+    """The same for a few tools, in one table."""
+    lines = [
+        [row["data"], _tool(row), *_peer_cells(row)]
+        for name in HEADLINE
+        for row in rows_of("peers", data=name)
+        if row["tool"] in FEW
+    ]
+    return markdown(("data", "tool", *PEER_HEADER), lines, "2 3 4 5 6 7")
+
+
+def beside_published() -> str:
+    """Small data sets of a published comparison: measured here, and as published."""
+    parts = []
+    for name in ("mtcars", "Pitprops"):
+        rows = _measured(rows_of("peers", data=name))
+        first = rows[0]
+        lines = [
+            [
+                _tool(row),
+                "measured",
+                f"{float(row['variance']):.3f}" if row["variance"] else row["outcome"],
+                nonzeros(row) if row["variance"] else "",
+                cosine(row["cosine"]) if row["variance"] else "",
+            ]
+            for row in rows
+        ]
+        lines += [
+            [row["tool"], "*published*", row["value"], "", row["note"]]
+            for row in rows_of("published", instance=name)
+        ]
+        header = ("tool", "", "fraction of variance", "nonzeros", "largest \\|cos\\|, or note")
+        title = f"### {name}: {first['K']} components, p = {first['p']}"
+        parts.append(f"{title}\n\n{markdown(header, lines, '2 3')}")
+    return "\n\n".join(parts)
+
+
+def optimal_spca() -> str:
+    """First components to 1e-4, in units, beside those of Optimal-SPCA."""
+    lines = []
+    for row in rows_of("published", quantity="units"):
+        (ours,) = rows_of(
+            "strong",
+            instance=row["instance"],
+            p=row["p"],
+            gap_asked="0.0001",
+            method="branch-and-bound",
+        )
+        theirs = plain(row["value"], 6)
+        unsolved = row["note"] == "unsolved"
+        times = float(row["value"]) / float(ours["units"])
+        lines.append(
+            [
+                row["instance"],
+                row["p"],
+                plain(ours["units"]),
+                f"unsolved after {theirs}" if unsolved else theirs,
+                f"{'> ' if unsolved else ''}{plain(times)}",
+            ]
+        )
+    header = (
+        "instance",
+        "p",
+        "orthospca: units",
+        "Optimal-SPCA, *not of this run*: units",
+        "ratio",
+    )
+    return markdown(header, lines, "1 2 3 4")
+
+
+def others_published() -> str:
+    """What else was published, as it was published."""
+    lines = [
+        [
+            row["source"],
+            row["instance"],
+            row["K"],
+            row["p"],
+            f"{row['quantity']} {gap(row['value'], 3)}" if row["value"] else row["quantity"],
+            seconds(row["seconds"]) if row["seconds"] else "",
+            row["note"],
+        ]
+        for row in table("published")
+        if row["quantity"] in ("gap", "error") or row["instance"] == "riboflavin"
+    ]
+    header = ("source (*published*)", "problem", "K", "p", "figure", "time", "note")
+    return markdown(header, lines, "5")
+
+
+def grid() -> str:
+    """Stage by stage, and the best set where it was solved."""
+    lines = []
+    for row in table("grid"):
+        joint = bool(row["joint"])
+        lines.append(
+            [
+                row["instance"],
+                row["p"],
+                row["r"],
+                f"{float(row['stagewise']):.4f}",
+                gap(row["stage gap"]),
+                seconds(row["seconds"]),
+                f"{float(row['set bound']):.4f}",
+                gap(row["set gap"]),
+                f"{float(row['joint']):.4f}" if joint else "–",
+                f"{float(row['joint bound']):.4f}" if joint else "–",
+                gap(row["joint gap"]) if joint else "–",
+                seconds(row["joint seconds"]) if joint else "–",
+            ]
+        )
+    header = (
+        "instance",
+        "p",
+        "r",
+        "stage by stage",
+        "largest gap of a stage",
+        "time",
+        "simple bound on the set",
+        "gap to it",
+        "best set",
+        "bound",
+        "gap",
+        "time",
+    )
+    return markdown(header, lines, "1 2 3 4 5 6 7 8 9 10 11")
+
+
+def relaxations() -> str:
+    """Gaps of bounds before branching, and their times."""
+    kinds = list(dict.fromkeys(row["bound"] for row in table("relaxations")))
+    lines = []
+    keys = dict.fromkeys((row["instance"], row["n"], row["p"]) for row in table("relaxations"))
+    for name, n, p in keys:
+        rows = {row["bound"]: row for row in rows_of("relaxations", instance=name, n=n, p=p)}
+        cells = [
+            f"{gap(rows[kind]['gap'])}, {seconds(rows[kind]['seconds'])}"
+            if rows[kind]["gap"]
+            else rows[kind]["outcome"]
+            for kind in kinds
+        ]
+        published = rows_of("published", instance=name, p=p, tool="semidefinite bound")
+        theirs = [f"{gap(row['value'], 3)}, {seconds(row['seconds'])}" for row in published]
+        lines.append([name, n, p, *cells, *(theirs or ["–"])])
+    header = ("instance", "n", "p", *kinds, "Li and Xie (*published*)")
+    return markdown(header, lines, " ".join(map(str, range(1, len(header)))))
+
+
+def growth() -> str:
+    """Time and memory along each of the four directions."""
+    lines = [
+        [
+            row["against"],
+            plain(row["n"], 6),
+            row["samples"],
+            row["p"],
+            row["K"],
+            gap(row["gap"]) if row["gap"] else "–",
+            seconds(row["seconds"]) if row["seconds"] else row["status"],
+            f"{plain(row['data MB'], 3)} MB" if row["data MB"] else "–",
+            f"{plain(max(float(row['added MB']), 0.0), 3)} MB" if row["added MB"] else "–",
+        ]
+        for row in table("growth")
+    ]
+    header = (
+        "varied",
+        "n",
+        "samples",
+        "p",
+        "K",
+        "largest gap",
+        "time",
+        "data",
+        "memory on top",
+    )
+    return markdown(header, lines, "1 2 3 4 5 6 7 8")
+
+
+def exponents() -> str:
+    """Powers fitted to the growth."""
+    lines = []
+    for against in ("n", "p", "K", "samples"):
+        rows = one_way(rows_of("growth", against=against), against)
+        low, high = (plain(row[against], 6) for row in (rows[0], rows[-1]))
+        time = exponent(rows, against, "seconds")
+        memory = exponent(rows, against, "added MB")
+        last = last_exponent(rows, against, "seconds")
+        lines.append([against, f"{low} to {high}", f"{time:.2f}", f"{last:.2f}", f"{memory:.2f}"])
+    header = (
+        "varied",
+        "range",
+        "time grows with the power",
+        "between the last two",
+        "memory on top with the power",
+    )
+    return markdown(header, lines, "1 2 3 4")
+
+
+def strong() -> str:
+    """First components at two gaps, and with the bounds of the literature."""
+    lines = []
+    keys = dict.fromkeys((row["instance"], row["n"], row["p"]) for row in table("strong"))
+    for name, n, p in keys:
+        shared = {"instance": name, "n": n, "p": p}
+        loose, tight = (
+            rows_of("strong", **shared, method="branch-and-bound", gap_asked=asked)[0]
+            for asked in ("0.001", "0.0001")
+        )
+        (classical,) = rows_of("strong", **shared, method="eigenvalue")
+        units = plain(classical["units"])
+        if classical["status"] != "optimal":
+            units = f"open ({gap(classical['gap'])}) after {units}"
+        lines.append([name, n, p, plain(loose["units"]), plain(tight["units"]), units])
+    header = (
+        "instance",
+        "n",
+        "p",
+        "1e-3: units",
+        "1e-4: units",
+        '`method="eigenvalue"`, 1e-3: units',
+    )
+    return markdown(header, lines, "1 2 3 4 5")
+
+
+def wide() -> str:
+    """Gene expression as it is downloaded."""
+    lines = [
+        [
+            row["instance"].removesuffix(" corr."),
+            "correlation" if row["instance"].endswith("corr.") else "covariance",
+            row["p"],
+            row["K"],
+            gap(row["largest gap"]),
+            seconds(row["seconds"]),
+            plain(row["XᵀX"]),
+        ]
+        for row in table("wide")
+    ]
+    header = ("data", "matrix", "p", "K", "largest gap", "time", "units")
+    return markdown(header, lines, "2 3 4 5 6")
+
+
+def scale() -> str:
+    """Planted samples of more and more features."""
+    lines = [
+        [
+            plain(row["n"], 6),
+            row["noise"],
+            gap(row["gap"]),
+            seconds(row["seconds"]),
+            plain(row["rows"], 6),
+            seconds(row["products"]),
+            seconds(row["all products"]),
+        ]
+        for row in table("scale")
+    ]
+    header = (
+        "n",
+        "largest noise variance",
+        "largest gap",
+        "time",
+        "rows looked at",
+        "bare products of the tiles computed",
+        "of the whole covariance",
+    )
+    return markdown(header, lines, "0 1 2 3 4 5 6")
