@@ -23,6 +23,8 @@ ALL_TRIED = 3000
 PENALTIES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.5, 4.0, 20.0)
 #: A penalty that leaves nothing but orthogonal vectors, up to little.
 HARD = 1e4
+#: Features up to which components are sought anew: with more of them a step costs too much.
+LARGEST = 200
 #: Steps without a better set after which it is begun anew.
 PATIENCE = 25
 
@@ -166,7 +168,7 @@ class SetSearch:
 
     def step(self) -> None:
         """Seek some components anew, first with little regard to orthogonality."""
-        if len(self.limits) < 2 or self._stop():
+        if len(self.limits) < 2 or len(self.Q) > LARGEST or self._stop():
             return
         rng, K = self._rng, len(self.limits)
         if self._present is None or self._idle > PATIENCE:

@@ -113,7 +113,8 @@ class Root:
                 idle = 0 if estimate < lowest - 1e-4 * abs(lowest) else idle + 1
                 if estimate < lowest:
                     lowest, kept = estimate, (A, at)
-                if idle > 6 or estimate <= cut:
+                # What is left of the time is for the proof.
+                if idle > 6 or estimate <= cut or self._watch.clock.is_half_gone:
                     break
             at, multipliers = self._minimised(at, multipliers)
             A = self._less(multipliers, at)
