@@ -10,6 +10,7 @@ import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.joint.partition import best_blocks
+from orthospca.joint.turning import turned
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.rigor import ORTHOGONALITY
 from orthospca.supports.best import Candidate, best_on_support, complement_basis
@@ -25,6 +26,8 @@ PENALTIES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.5, 4.0, 20.0)
 HARD = 1e4
 #: Features up to which components are sought anew: with more of them a step costs too much.
 LARGEST = 200
+#: Rounds in which all pairs are improved, and how near to the best a set must be for that.
+TURNS, PROMISING = 10, 0.01
 #: Steps without a better set after which it is begun anew.
 PATIENCE = 25
 
@@ -126,6 +129,7 @@ class SetSearch:
             if vectors is None:
                 continue
             self._ascend_on(patterns, vectors)
+            vectors = self._turn(patterns, vectors)
             # The sizes tell which component is which.
             placed = list(vectors)
             for slot, i in zip(slots, ranks, strict=True):
@@ -151,6 +155,23 @@ class SetSearch:
                 vectors[k] = np.zeros(len(self.Q))
                 vectors[k][patterns[k]] = mixed / np.linalg.norm(mixed)
         return [vectors[k] for k in range(len(patterns))]
+
+    def _turn(self, patterns: Sequence[IntArray], vectors: list[Array]) -> list[Array]:
+        """Improve pairs that share features, as long as it helps."""
+        rng = np.random.default_rng(2)
+        value = total(self.Q, vectors)
+        pairs = list(itertools.combinations(range(len(patterns)), 2))
+        for _ in range(TURNS):
+            before = value
+            for pair in pairs:
+                if self._stop():
+                    return vectors
+                vectors = turned(self.Q, patterns, vectors, pair, rng)
+            self._ascend_on(patterns, vectors)
+            value = total(self.Q, vectors)
+            if value <= before + 1e-9 * abs(before):
+                break
+        return vectors
 
     def _ascend_on(self, patterns: Sequence[IntArray], vectors: list[Array]) -> None:
         """Improve vectors one at a time, each on its own pattern."""
@@ -247,6 +268,8 @@ class SetSearch:
             value = total(self.Q, found)
             if value <= before + 1e-12 * abs(before) or self._stop():
                 break
+        if value > self.value - PROMISING * abs(self.value) and not self._stop():
+            found = self._turn([np.flatnonzero(x) for x in found], found)
         self.offer(found)
         return found
 

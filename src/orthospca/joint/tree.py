@@ -14,6 +14,7 @@ from orthospca.joint.branching import split
 from orthospca.joint.multipliers import Multipliers
 from orthospca.joint.node import Bounding, Effort, Group, Node
 from orthospca.joint.patterns import Patterns
+from orthospca.joint.settled import SettledNode
 from orthospca.model.tolerance import Tolerance
 
 #: A variance is not taken to be smaller than this share of the largest entry of Q.
@@ -107,7 +108,7 @@ class Tree:
                 continue
             children = None if node.is_settled else split(node, self._patterns)
             if children is None:
-                self._end(node)
+                self._end(node, stop)
             for child in children or []:
                 if stop(state):
                     # What is not looked at keeps the bound of the node.
@@ -135,10 +136,18 @@ class Tree:
             groups.append(Group(count, those, np.zeros(n, bool), np.zeros(n, bool)))
         return Node(groups, np.zeros(n, bool), self._start)
 
-    def _end(self, node: Node) -> None:
+    def _end(self, node: Node, stop: Callable[[State], bool]) -> None:
         """Bound a node that has nothing to branch on as well as possible."""
         self._round(node)
         self._bounding.tighten(node, self._cut, Effort.at_the_end())
+        if node.upper > self._cut and node.is_settled:
+            patterns = [
+                self._patterns.members(int(group.patterns[0]))
+                for group in node.groups
+                for _ in range(group.count)
+            ]
+            settled = SettledNode(self._bounding.Q, patterns, self._bounding.scale)
+            node.upper = settled.close(self._cut, node.upper, lambda: stop(self.state))
         if node.upper > self._cut:
             self._left = max(self._left, node.upper)
 
