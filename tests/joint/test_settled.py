@@ -1,0 +1,107 @@
+"""Tests of nodes with one pattern for each component, and of pairs that are turned together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from orthospca import solve
+from orthospca.joint.settled import Angle, SettledNode
+from orthospca.joint.turning import turned
+from orthospca.result import Status
+
+#: Its best pair is on {0, 1, 3} and {1, 2, 3}, and the bound of one matrix is 0.13 % above it.
+NOT_TIGHT = np.array([[18.0, 0, -3, -4], [0, 4, 1, 2], [-3, 1, 3, 1], [-4, 2, 1, 2]])
+
+
+def best_on_a_grid(Q, first, second, count=20_000):
+    """The best pair of vectors on two patterns that share two features, angle by angle."""
+    shared = np.intersect1d(first, second)
+    best = -math.inf
+    for theta in np.linspace(0, math.pi, count):
+        d = np.array([math.cos(theta), math.sin(theta)])
+        values = []
+        for pattern, direction in ((first, d), (second, np.array([-d[1], d[0]]))):
+            own = np.setdiff1d(pattern, shared)
+            basis = np.zeros((len(Q), len(own) + 1))
+            basis[own, np.arange(len(own))] = 1
+            basis[shared, -1] = direction
+            values.append(np.linalg.eigvalsh(basis.T @ Q @ basis)[-1])
+        best = max(best, sum(values))
+    return best
+
+
+def test_angles_cover_the_plane():
+    """Tests that every pair at a right angle is in a half, and that the forms say so."""
+    rng = np.random.default_rng(0)
+    whole = [Angle((0, 1), (0, 1)), Angle((0, 1), (0, 1), (0.0, 1.0), (-1.0, 0.0))]
+    for _ in range(5):
+        whole = list(itertools.chain.from_iterable(angle.halves() for angle in whole))
+    for u in rng.standard_normal((500, 2)):
+        v = np.array([-u[1], u[0]]) * rng.standard_normal()
+        inside = 0
+        for angle in whole:
+            N, turned_form = angle.forms()
+            here = u @ N @ u >= -1e-12
+            assert here == (v @ turned_form @ v >= -1e-12 * (v @ v))
+            inside += here
+        assert inside >= 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bound_of_two_patterns(seed):
+    """Tests that the bound is above the best pair, and comes near it."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((4, 4))
+    Q = A + A.T if seed % 2 else A @ A.T
+    first, second = np.array([0, 1, 3]), np.array([1, 2, 3])
+    best = best_on_a_grid(Q, first, second, 4000)
+    scale = max(abs(best) / 2, 0.1)
+    node = SettledNode(Q, [first, second], scale)
+    loose = float(np.linalg.eigvalsh(Q)[-2:].sum())
+    bound = node.close(best + 1e-3 * scale, loose, lambda: False)
+    assert best - 1e-9 <= bound <= max(best + 2e-3 * scale, min(loose, best + 2e-3 * scale))
+
+
+def test_where_one_matrix_is_not_enough():
+    """Tests that the pair that one matrix leaves open is found and proved."""
+    result = solve(NOT_TIGHT, 3, 2, objective="joint")
+    best = max(
+        best_on_a_grid(NOT_TIGHT, np.array(a), np.array(b), 4000)
+        for a, b in itertools.combinations(itertools.combinations(range(4), 3), 2)
+    )
+    assert result.status is Status.OPTIMAL
+    assert best <= result.joint_upper_bound and result.joint_variance >= best * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_pairs_close(seed):
+    """Tests that small problems with two components are closed."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((4, 4))
+    Q = A + A.T if seed % 2 else A @ A.T
+    assert solve(Q, 3, 2, objective="joint").status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_turning(seed):
+    """Tests that turning keeps vectors orthonormal and on their patterns, and never loses."""
+    rng = np.random.default_rng(seed)
+    n, shared = 7, 2 + seed % 3
+    A = rng.standard_normal((n, n))
+    Q = A + A.T
+    patterns = [np.arange(shared + 1), np.array([*range(1, shared + 1), n - 1]), np.array([5])]
+    x, y, z = np.zeros(n), np.zeros(n), np.zeros(n)
+    x[0], y[n - 1], z[5] = 1, 1, 1
+    found = turned(Q, patterns, [x, y, z], (0, 1), rng)
+    X = np.array(found)
+    np.testing.assert_allclose(X @ X.T, np.eye(3), atol=1e-12)
+    for pattern, vector in zip(patterns, found, strict=True):
+        assert set(np.flatnonzero(vector)) <= set(pattern.tolist())
+    assert sum(v @ Q @ v for v in found) >= sum(v @ Q @ v for v in (x, y, z)) - 1e-12
+    if shared == 2:
+        best = best_on_a_grid(Q, patterns[0], patterns[1], 2000)
+        assert found[0] @ Q @ found[0] + found[1] @ Q @ found[1] >= best - 1e-3 * abs(best)
