@@ -205,7 +205,7 @@ def solve_as_set(
     names = validate_names(names, problem.n_features, problem.feature_names)
     watch = settings.watch(callback)
     if settings.objective is not Objective.STAGEWISE:
-        _refuse_what_needs_stages(problem, threshold, resume)
+        _refuse_what_needs_stages(problem, settings.objective, threshold, resume)
         assert isinstance(problem, Problem)
         with watch.listening(), single_threaded_blas():
             return _solve_together(problem, settings, watch, names)
@@ -221,6 +221,20 @@ def solve_as_set(
         found = run_stages(stages, problem.sparsity, settings.tolerance, watch, known, recorder)
         certificate = None if recorder is None else recorder.close(found)
         together = _bound_of_all(problem, settings, found)
+    return _result(problem, settings, watch, found, names, stages.note, certificate, together)
+
+
+def _result(
+    problem: Problem | DataProblem,
+    settings: Settings,
+    watch: Watch,
+    found: Found,
+    names: tuple[str, ...] | None,
+    note: str,
+    certificate: Certificate | None,
+    together: float,
+) -> Result:
+    """What was asked and what was found, in one piece."""
     return Result(
         stages=found.components,
         n_features=problem.n_features,
@@ -233,20 +247,21 @@ def solve_as_set(
         history=tuple(watch.journal.history),
         feature_names=names,
         total_variance=problem.total_variance,
-        note=stages.note,
+        note=note,
         path=found.path,
         certificate=certificate,
+        objective=str(settings.objective),
         joint_upper_bound=together,
     )
 
 
 def _refuse_what_needs_stages(
-    problem: Problem | DataProblem, threshold: Any, resume: Path | None
+    problem: Problem | DataProblem, objective: Objective, threshold: Any, resume: Path | None
 ) -> None:
     if isinstance(problem, DataProblem):
         raise InputError(
-            f"objective must be 'stagewise' for data with {problem.n_features} features: "
-            "the others need a matrix"
+            f"objective must be 'stagewise' for data with {problem.n_features} features, got "
+            f"{str(objective)!r}, which needs a matrix"
         )
     if isinstance(threshold, Blocks) or threshold != 0.0:
         raise InputError(f"threshold must be 0 unless objective is 'stagewise', got {threshold!r}")
@@ -278,23 +293,7 @@ def _solve_together(
             certificate = Recorder(*certified_by(problem), problem.sparsity, settings, None).close(
                 found
             )
-    return Result(
-        stages=found.components,
-        n_features=problem.n_features,
-        sparsity=problem.sparsity,
-        status=found.status,
-        exhausted=found.exhausted,
-        method=str(settings.method),
-        guarantee=found.guarantee,
-        runtime=watch.clock.elapsed,
-        history=tuple(watch.journal.history),
-        feature_names=names,
-        total_variance=problem.total_variance,
-        note=note,
-        certificate=certificate,
-        objective=str(settings.objective),
-        joint_upper_bound=together,
-    )
+    return _result(problem, settings, watch, found, names, note, certificate, together)
 
 
 def _bound_of_all(problem: Problem | DataProblem, settings: Settings, found: Found) -> float:

@@ -36,7 +36,6 @@ def split(node: Node, patterns: Patterns) -> list[Node] | None:
     kept = []
     for child in children:
         if _propagate(child, inside):
-            child.depth = node.depth + 1
             kept.append(child)
     return kept
 
@@ -141,9 +140,7 @@ def _using(group: Group, count: int, feature: int, inside: BoolArray) -> Group:
 
 
 def _not_using(group: Group, feature: int, inside: BoolArray) -> Group:
-    unused = group.unused.copy()
-    unused[feature] = True
-    return replace(group, unused=unused, patterns=group.patterns[~inside[group.patterns, feature]])
+    return replace(group, patterns=group.patterns[~inside[group.patterns, feature]])
 
 
 def _child(node: Node, groups: list[Group], exclusive: BoolArray) -> Node:

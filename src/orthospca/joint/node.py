@@ -27,14 +27,13 @@ class Group:
     count : int
     patterns : integer array
         Those that a set better than the best known may use, by number.
-    used, unused : boolean arrays of shape (n,)
-        The features that each of the components uses, or does not.
+    used : boolean array of shape (n,)
+        The features that each of the components uses.
     """
 
     count: int
     patterns: IntArray
     used: BoolArray
-    unused: BoolArray
 
 
 @dataclass(eq=False)
@@ -54,7 +53,6 @@ class Node:
         For each group, the value of each pattern less its prices, as computed.
     usage : array of shape (groups, n) or None
         How many components of each group use a feature, in the convex relaxation.
-    depth : int
     """
 
     groups: list[Group]
@@ -63,7 +61,6 @@ class Node:
     upper: float = math.inf
     values: list[Array] = field(default_factory=list)
     usage: Array | None = None
-    depth: int = 0
 
     @property
     def is_settled(self) -> bool:

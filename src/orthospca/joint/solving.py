@@ -22,6 +22,7 @@ from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
+from orthospca.numerics.rigor import proves_below
 from orthospca.numerics.rounding import add_up
 from orthospca.search.sequence import Found, run_stages
 from orthospca.search.stages import MatrixStages
@@ -317,14 +318,13 @@ def _ordered(Q: Array, limits: Sequence[int], vectors: Sequence[Array]) -> list[
 def _add_parts(
     sets: set[tuple[int, ...]], supports: Sequence[IntArray], A: Array, threshold: float
 ) -> bool:
-    """Add supports and those parts of them that reach the threshold too; False if too many."""
+    """Add supports and their parts, but for those proved below the threshold; False if too many."""
     pending = [tuple(sorted(int(j) for j in support)) for support in supports]
-    slack = 1e-9 * (abs(threshold) + float(np.abs(A).max(initial=0.0)))
     seen = set(pending)
     while pending:
         members = pending.pop()
         at = list(members)
-        if float(np.linalg.eigvalsh(A[np.ix_(at, at)])[-1]) < threshold - slack:
+        if proves_below(A[np.ix_(at, at)], threshold):
             continue
         sets.add(members)
         if len(sets) > LARGEST_LIST:

@@ -133,7 +133,7 @@ class Tree:
         for limit in sorted(set(self._limits)):
             those = np.flatnonzero(self._patterns.sizes <= limit)
             count = self._limits.count(limit)
-            groups.append(Group(count, those, np.zeros(n, bool), np.zeros(n, bool)))
+            groups.append(Group(count, those, np.zeros(n, bool)))
         return Node(groups, np.zeros(n, bool), self._start)
 
     def _end(self, node: Node, stop: Callable[[State], bool]) -> None:
