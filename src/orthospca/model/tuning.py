@@ -147,6 +147,32 @@ class RelaxationTuning:
 
 
 @dataclass(frozen=True)
+class ShareTuning:
+    """The share relaxation.
+
+    Attributes
+    ----------
+    between_checks : int
+        Iterations between two proofs.
+    first_checks : int
+        Proofs before progress is judged.
+    patience, later_patience : float
+        Of the first node and of later ones: how many times the last gain may be missing.
+    fix_within : float
+        Features are tested where the bound is so close to the level, relative to it.
+    branch_near : float
+        Branch on the share closest to this.
+    """
+
+    between_checks: int = 25
+    first_checks: int = 3
+    patience: float = 20.0
+    later_patience: float = 4.0
+    fix_within: float = 0.05
+    branch_near: float = 0.5
+
+
+@dataclass(frozen=True)
 class TreeTuning:
     """Branch and bound.
 
@@ -281,6 +307,7 @@ class Tuning:
         )
     )
     relaxation: RelaxationTuning = field(default_factory=RelaxationTuning)
+    share: ShareTuning = field(default_factory=ShareTuning)
     tree: TreeTuning = field(default_factory=TreeTuning)
     wide: WideTuning = field(default_factory=WideTuning)
     blocks: BlockTuning = field(default_factory=BlockTuning)

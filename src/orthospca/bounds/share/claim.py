@@ -1,0 +1,215 @@
+"""The bound that multipliers of the share relaxation prove, whatever they are.
+
+For a symmetric N with zero diagonal, ``G_ij = |N_ij|·r_ij`` with ``r_ij·r_ji ≥ 1`` and any c, every
+unit vector x on a support S of p features, orthogonal to the components before, has
+
+    xᵀQx ≤ λmax(Q - N + Diag(τ - c)) + (the largest sum of c over p features),
+
+``τ_j`` being the largest sum of ``G_ij - c_i`` over p - 1 features ``i ≠ j``.  In a node the features
+included are part of every such sum.  Nothing is asked of the multipliers, so that they may come from
+any method, in any precision; here N, r and c are what they are, sums are rounded outwards, and the
+eigenvalue is proved by a shifted Cholesky factorisation.
+
+The proof is in ``docs/theory/share.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import eigvalsh
+
+from orthospca._typing import Array, BoolArray, IntArray
+from orthospca.model.stage import Subproblem
+from orthospca.numerics import rigor
+from orthospca.numerics.rounding import UNIT, add_up, raised
+
+#: Ratios outside this range are of no use, and would not be finite with their inverses.
+SMALLEST_RATIO, LARGEST_RATIO = 2.0**-40, 2.0**40
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """N, r and c for some features, in single precision.
+
+    Attributes
+    ----------
+    features : integer array, ascending
+    N : array of shape (m, m)
+        Symmetric, with zero diagonal, in multiples of ``unit``.
+    ratios : array of shape (m, m)
+        ``r_ij``, with ``r_ij·r_ji ≥ 1`` exactly.
+    c : array of shape (m,)
+        In multiples of ``unit``.
+    unit : float
+        A power of two.
+    """
+
+    features: IntArray
+    N: Array
+    ratios: Array
+    c: Array
+    unit: float
+
+    @classmethod
+    def of(cls, features: IntArray, N: Array, ratios: Array, c: Array, unit: float) -> Multipliers:
+        """Round multipliers to single precision so that they still are some.
+
+        Parameters
+        ----------
+        features : integer array
+        N : array
+            Its lower triangle counts.
+        ratios : array
+            Positive; the lower triangle counts, and the upper one is made of inverses.
+        c : array
+        unit : float
+        """
+        low = np.tril(N, -1).astype(np.float32)
+        r = np.clip(np.tril(ratios, -1), SMALLEST_RATIO, LARGEST_RATIO).astype(np.float32)
+        # A little more than the inverse: the product of two such numbers is exact in doubles.
+        inverse = ((1 + 2.0**-22) / r.astype(float)).astype(np.float32)
+        both = np.tril(r, -1) + np.tril(inverse, -1).T
+        return cls(features, low + low.T, both, c.astype(np.float32), unit)
+
+    def restrict(self, features: IntArray) -> Multipliers:
+        """Return those of some of the features."""
+        places = np.searchsorted(self.features, features)
+        at = np.ix_(places, places)
+        return Multipliers(features, self.N[at], self.ratios[at], self.c[places], self.unit)
+
+
+class Claim:
+    """What multipliers prove of a node: supports of p features, of those given, with the included.
+
+    Parameters
+    ----------
+    problem : Subproblem
+    included : integer array
+        Features that all supports contain.
+    multipliers : Multipliers
+        Their features are those that supports may contain, at least p.
+
+    Attributes
+    ----------
+    upper : float
+        Proved bound on the node.
+    """
+
+    def __init__(self, problem: Subproblem, included: IntArray, multipliers: Multipliers) -> None:
+        self.problem = problem
+        self.features = features = multipliers.features
+        self.inside: BoolArray = np.isin(features, included)
+        size, room = problem.sparsity, problem.sparsity - len(included)
+        self._room = room
+        self.c = c = multipliers.c.astype(float) * multipliers.unit
+        N = multipliers.N.astype(float) * multipliers.unit
+        # Products of two numbers of single precision are exact; one rounding is left.
+        H = np.abs(N) * multipliers.ratios
+        H -= c[:, None]
+        H += 2 * UNIT * np.abs(H)
+        np.fill_diagonal(H, 0.0)
+        self.H = H
+        fixed = H[self.inside]
+        free = H[~self.inside]
+        own = np.flatnonzero(~self.inside)
+        free[np.arange(len(own)), own] = -math.inf
+        #: Places in the sum of a column: one less for those that take one themselves.
+        self.slots: IntArray = np.where(self.inside, room, room - 1)
+        most = min(room + 1, len(free))
+        top = -np.sort(np.partition(-free, most - 1, axis=0)[:most], axis=0)
+        counted = np.arange(most)[:, None] < self.slots
+        chosen = np.where(counted, top, 0.0)
+        columns = np.arange(len(features))
+        #: The last number that a column's sum contains, and the first that it does not.
+        self.last = np.where(self.slots > 0, top[np.maximum(self.slots - 1, 0), columns], -math.inf)
+        self.following = top[np.minimum(self.slots, most - 1), columns]
+        tau = chosen.sum(axis=0) + fixed.sum(axis=0)
+        sizes = np.abs(chosen).sum(axis=0) + np.abs(fixed).sum(axis=0)
+        tau = raised(tau, size + 2, sizes)
+        ordered = np.sort(c[~self.inside])[::-1]
+        self._last_c = float(ordered[room - 1])
+        self._following_c = float(ordered[room]) if room < len(ordered) else -math.inf
+        taken = np.concatenate([c[self.inside], ordered[:room]])
+        self.total = float(raised(taken.sum(), size, np.abs(taken).sum()))
+        at = np.ix_(features, features)
+        M = problem.projected[at] - N
+        largest = float(np.abs(M).max())
+        diagonal = M.diagonal() + (tau - c)
+        sizes = np.abs(M.diagonal()) + np.abs(tau) + np.abs(c)
+        M[np.diag_indices(len(M))] = raised(diagonal, 4, sizes)
+        # One rounding of what is off the diagonal, and one of what tests take from the diagonal.
+        self._radius = problem.projected_radius + 2 * UNIT * (largest + float(sizes.max()))
+        self._M = M
+
+    @cached_property
+    def _form(self) -> tuple[Array, float]:
+        """The matrix with the orthogonality folded in, and how far its entries may be off."""
+        restricted = self.problem.touching(self.features)
+        if restricted.shape[1] == 0:
+            return self._M, self._radius
+        # The value on the range of what is forbidden, well below those that count.
+        level = float(self._M.diagonal().max()) - 10 * float(np.abs(self._M).max())
+        form, radius = rigor.constrain(self._M, restricted, level)
+        return form, self._radius + float(radius)
+
+    @cached_property
+    def eigenvalue(self) -> float:
+        """The largest eigenvalue, computed and so not proved."""
+        form = self._form[0]
+        last = len(form) - 1
+        return float(eigvalsh(form, subset_by_index=(last, last), check_finite=False)[0])
+
+    @cached_property
+    def upper(self) -> float:
+        """Proved bound on the node."""
+        form, radius = self._form
+        return add_up(rigor.upper_eigenvalue(form, self.eigenvalue, radius), self.total)
+
+    # Features in or out: what the bound would be with a feature in every support, or in none.
+
+    @cached_property
+    def reductions(self) -> Array:
+        """Row i: what the sums of the columns lose if feature i is in every support, at least."""
+        # A column without a place is in no such support; nothing is claimed of it.
+        lost = np.maximum(self.last - self.H, 0.0) * (1 - 4 * UNIT)
+        np.fill_diagonal(lost, 0.0)
+        return lost
+
+    @cached_property
+    def dearer(self) -> Array:
+        """What the sum of c loses if a feature is in every support, at least."""
+        return np.maximum(self._last_c - self.c, 0.0) * (1 - 4 * UNIT)
+
+    def proves_none_of(self, places: IntArray, level: float) -> bool:
+        """Whether it is proved that no support above a level contains any of some free features."""
+        lost = self.reductions[places].min(axis=0)
+        if len(places) > 1:
+            # A support may contain just the one whose column it is.
+            lost[places] = 0.0
+        return self._is_below(lost, float(self.dearer[places].min()), level)
+
+    def proves_all_with(self, place: int, level: float) -> bool:
+        """Whether it is proved that every support above a level contains a free feature."""
+        if self._room > len(self.c) - int(self.inside.sum()) - 1:
+            return True
+        lost = np.maximum(self.H[place] - self.following, 0.0)
+        lost = np.where(np.isfinite(lost), lost, 0.0) * (1 - 4 * UNIT)
+        cheaper = max(float(self.c[place]) - self._following_c, 0.0) * (1 - 4 * UNIT)
+        return self._is_below(lost, cheaper, level, place)
+
+    def _is_below(self, lost: Array, cheaper: float, level: float, without: int = -1) -> bool:
+        """Whether the bound with less on the diagonal and less added is proved below a level."""
+        threshold = -add_up(self.total, -cheaper, -level)
+        if not math.isfinite(threshold):
+            return False
+        form, radius = self._form
+        reduced = form.copy()
+        reduced[np.diag_indices(len(form))] -= lost
+        if without >= 0:
+            keep = np.arange(len(form)) != without
+            reduced = reduced[np.ix_(keep, keep)]
+        return rigor.proves_below(reduced, threshold, radius)

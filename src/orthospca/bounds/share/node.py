@@ -1,0 +1,160 @@
+"""The share relaxation as a bound of nodes: iterate, prove, fix features, round, hand down."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthospca._typing import IntArray
+from orthospca.bounds.share.claim import Claim, Multipliers
+from orthospca.bounds.share.fixing import ruled_in, ruled_out
+from orthospca.bounds.share.method import ShareMethod
+from orthospca.model.limits import Watch
+from orthospca.model.nodes import Node, NodeBound, Reason
+from orthospca.model.stage import Subproblem
+from orthospca.model.tuning import ShareTuning
+
+#: The relaxation is scaled by the value of a vector, unless that is so much smaller than Q.
+SMALLEST_SCALE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Proved:
+    """Multipliers, and what is included: all that the bound of a node rests on."""
+
+    included: IntArray
+    multipliers: Multipliers
+
+
+class ShareBound:
+    """Bounds nodes of one stage.
+
+    Parameters
+    ----------
+    problem : Subproblem
+    value : float
+        Of a good vector: the size of the numbers to expect.
+    tuning : ShareTuning
+    """
+
+    def __init__(self, problem: Subproblem, value: float, tuning: ShareTuning) -> None:
+        self.problem = problem
+        self.tuning = tuning
+        size = max(abs(value), SMALLEST_SCALE * problem.scale)
+        self.unit = 2.0 ** round(math.log2(size))
+
+    def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
+        """Bound a node; the work stops as soon as ``upper ≤ cutoff``, or will not get there."""
+        inherited = node.payload if isinstance(node.payload, ShareMethod) else None
+        work = _Work(self, node, inherited)
+        patience = self.tuning.patience if inherited is None else self.tuning.later_patience
+        work.run(cutoff, watch, patience)
+        return work.outcome(cutoff)
+
+    def method(
+        self, features: IntArray, included: IntArray, inherited: ShareMethod | None
+    ) -> ShareMethod:
+        """Return an iterate on some features: that of a larger node, or a new one."""
+        W = self.problem.touching(features)
+        if inherited is not None and len(np.setdiff1d(features, inherited.features)) == 0:
+            return inherited.narrowed(W, features, included)
+        at = np.ix_(features, features)
+        Q = self.problem.projected[at]
+        return ShareMethod(Q, W, self.problem.sparsity, features, included, self.unit)
+
+
+class _Work:
+    """One node: what is left of it, and what is proved."""
+
+    def __init__(self, bound: ShareBound, node: Node, inherited: ShareMethod | None) -> None:
+        self.bound = bound
+        self.problem = bound.problem
+        self.included, self.allowed = node.included, node.allowed
+        self.upper, self.removed = node.upper, -math.inf
+        self.proved: Proved | None = None
+        self.supports: list[IntArray] = []
+        self.iterate = bound.method(self.allowed, self.included, inherited)
+
+    @property
+    def determined(self) -> bool:
+        size = self.problem.sparsity
+        return len(self.allowed) <= size or len(self.included) >= size
+
+    def run(self, cutoff: float, watch: Watch, patience: float) -> None:
+        tuning, last = self.bound.tuning, math.inf
+        checks = 0
+        while not self.determined:
+            went_on = self.iterate.run(tuning.between_checks, watch.out_of_time)
+            claim = self._claim()
+            checks += 1
+            if self.upper <= cutoff or not went_on:
+                break
+            gain, missing = last - claim.upper, self.upper - cutoff
+            if checks > tuning.first_checks and missing > patience * max(gain, 0.0):
+                # At this pace it takes too long: smaller nodes will be easier.
+                break
+            last = claim.upper
+            if missing <= tuning.fix_within * max(abs(cutoff), self.bound.unit):
+                self._fix(claim, cutoff)
+        self._round()
+
+    def _claim(self) -> Claim:
+        """Prove what the multipliers of the iterate are worth."""
+        multipliers = self.iterate.multipliers()
+        claim = Claim(self.problem, self.included, multipliers)
+        if claim.upper < self.upper:
+            self.upper, self.proved = claim.upper, Proved(self.included, multipliers)
+        return claim
+
+    def _fix(self, claim: Claim, level: float) -> None:
+        """Drop features that no support above the level contains; include those that all do."""
+        iterate = self.iterate
+        out = ruled_out(claim, iterate.X.diagonal().astype(float), level)
+        into = ruled_in(claim, iterate.shares, level)
+        if len(out) == 0 and len(into) == 0:
+            return
+        self.removed = max(self.removed, level)
+        features = claim.features
+        self.included = np.union1d(self.included, features[np.setdiff1d(into, out)])
+        self.allowed = np.delete(features, out)
+        if len(np.intersect1d(into, out)) or len(self.included) > self.problem.sparsity:
+            # What every support must have none can have: there is no such support.
+            self.allowed, self.included = features[:0], features[:0]
+            self.upper = min(self.upper, level)
+        elif not self.determined:
+            self.iterate = self.bound.method(self.allowed, self.included, iterate)
+
+    def _round(self) -> None:
+        """Supports near the relaxed one: the largest shares, and the largest loadings."""
+        size, features = self.problem.sparsity, self.iterate.features
+        if len(features) <= size:
+            return
+        for guide in (self.iterate.shares, np.abs(self.iterate.direction)):
+            guide = np.where(np.isin(features, self.included), math.inf, guide)
+            chosen = np.argsort(-guide, kind="stable")[:size]
+            self.supports.append(np.sort(features[chosen]))
+
+    def outcome(self, cutoff: float) -> NodeBound:
+        """What the search needs to go on."""
+        free = np.setdiff1d(self.allowed, self.included, assume_unique=True)
+        branch = int(free[0]) if len(free) else -1
+        payload = None
+        if self.upper > cutoff and not self.determined:
+            payload = self.iterate
+            shares = self.iterate.shares
+            undecided = np.abs(shares - self.bound.tuning.branch_near)
+            undecided[np.isin(self.iterate.features, self.included)] = math.inf
+            branch = int(self.iterate.features[np.argmin(undecided)])
+        return NodeBound(
+            self.upper,
+            Reason.MULTIPLIERS,
+            self.included,
+            self.allowed,
+            branch=branch,
+            supports=tuple(self.supports),
+            fixed_upper=self.removed,
+            payload=payload,
+            proof=self.proved,
+        )
