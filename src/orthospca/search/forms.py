@@ -13,8 +13,7 @@ import numpy as np
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.bounds.border import bound_without_level, largest_squares, stays
 from orthospca.bounds.classical import eigenvalue_bound, gershgorin_bound
-from orthospca.bounds.relaxation.node import StrongBound
-from orthospca.bounds.screening import best_shift
+from orthospca.bounds.share.node import ShareBound
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
@@ -23,8 +22,6 @@ from orthospca.numerics.rounding import add_up
 from orthospca.supports.best import Candidate
 from orthospca.supports.climb import Climb
 
-#: The relaxation is scaled by the value of a vector, unless that is so much smaller than Q.
-SMALLEST_SCALE = 1e-3
 #: Rounds of a rule are worth while as long as they drop this share of the features.
 WORTH_WHILE = 0.05
 
@@ -209,12 +206,9 @@ class MatrixForm:
         level = best.value + tuning.relaxation.coarse * abs(best.value)
         if upper <= level or watch.out_of_time():
             return upper
-        support = np.flatnonzero(best.vector)
-        shift = best_shift(problem.projected[np.ix_(support, support)])
-        scale = max(abs(best.value), SMALLEST_SCALE * problem.scale)
-        bound = StrongBound(problem, scale, shift, tuning.relaxation)
+        bound = ShareBound(problem, best.value, tuning.share)
         relaxed = bound(Node(everything[:0], everything, upper), level, watch)
-        # What the norms and the costs have removed on the way is bounded apart.
+        # What was ruled out on the way is bounded apart.
         return min(upper, max(relaxed.upper, relaxed.fixed_upper))
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound, gershgorin_bound
 from orthospca.bounds.conditioning.walk import Conditioning
-from orthospca.bounds.relaxation.node import StrongBound
-from orthospca.bounds.screening import Screening, best_shift, refine, screen
+from orthospca.bounds.screening import Screening, screen
+from orthospca.bounds.share.node import ShareBound
 from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.nodes import Bound, Closed, Node, NodeBound, Reason
 from orthospca.model.result import Status
@@ -21,13 +21,13 @@ from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.search.descent import descend
-from orthospca.search.forms import SMALLEST_SCALE, Form, MatrixForm, with_rounding
+from orthospca.search.forms import Form, MatrixForm, with_rounding
 from orthospca.search.knowledge import Knowledge
 from orthospca.search.ladder import COARSE, Ladder, searched
 from orthospca.search.outcome import NOTHING_BEGUN, Argument, Begun, Ground, Outcome, Rung
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import Candidate
-from orthospca.supports.enumeration import LARGEST_ENUMERATION, count_supports
+from orthospca.supports.enumeration import LARGEST_ENUMERATION
 from orthospca.supports.heuristics import find_incumbent
 
 
@@ -361,31 +361,17 @@ def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status
         return None
     if settings.proof:
         return known.watch.verdict(known.nodes) or Status.NODE_LIMIT
-    incumbent, cutoff = known.best, known.cutoff
+    incumbent = known.best
     assert incumbent is not None
-    screening = _screened(known, settings)
-    support = np.flatnonzero(incumbent.vector)
-    shift = best_shift(problem.projected[np.ix_(support, support)])
-    if not known.watch.out_of_time() and _cost(screening) <= tuning.tree.largest_refinement:
-        screening = refine(problem, screening, cutoff, shift)
-        _record(known, screening)
-    scale = max(abs(incumbent.value), SMALLEST_SCALE * problem.scale)
-    bound = StrongBound(problem, scale, shift, tuning.relaxation)
+    bound = ShareBound(problem, incumbent.value, tuning.share)
     search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings, conditioning)
-    return search.explore(_roots(screening, problem.sparsity, tuning.tree.enumerate_below_strong))
+    return search.explore([everything])
 
 
 def close_classically(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
     """Close a stage by branch and bound with the bounds of the paper; as the other."""
     bound, below = ClassicalBound(known.problem), settings.tuning.tree.enumerate_below
     return _tree(known, bound, below, settings).explore([_everything(known.problem)])
-
-
-def _screened(known: Knowledge[Subproblem], settings: Settings) -> Screening:
-    screening = screen(known.problem, known.cutoff, settings.tuning.tree.many_candidates)
-    known.tighten(screening.upper)
-    _record(known, screening)
-    return screening
 
 
 _SOLVERS = {
@@ -437,25 +423,10 @@ def _record(known: Knowledge[Subproblem], screening: Screening) -> None:
         known.record.enter(Closed(everything[:0], everything, upper, reason, screening))
 
 
-def _cost(screening: Screening) -> int:
-    """Entries to look at if the neighbourhoods are taken one by one."""
-    return sum(len(part.allowed) ** 2 for part in screening.neighbourhoods)
-
-
 def _neighbourhoods(screening: Screening) -> list[Node]:
     return [
         Node(np.array([part.row]), part.allowed, part.upper) for part in screening.neighbourhoods
     ]
-
-
-def _roots(screening: Screening, sparsity: int, enumerate_below: int) -> list[Node]:
-    """One node for each neighbourhood, or one for all, whichever promises less work."""
-    parts, whole = screening.neighbourhoods, _whole(screening)
-    supports = sum(count_supports(1, len(part.allowed), sparsity) for part in parts)
-    apart = sum(len(part.allowed) ** 3 for part in parts)
-    if supports <= 2 * enumerate_below or apart <= 0.5 * len(whole.allowed) ** 3:
-        return _neighbourhoods(screening)
-    return [whole]
 
 
 class _NoBound:

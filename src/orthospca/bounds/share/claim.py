@@ -5,10 +5,10 @@ unit vector x on a support S of p features, orthogonal to the components before,
 
     xᵀQx ≤ λmax(Q - N + Diag(τ - c)) + (the largest sum of c over p features),
 
-``τ_j`` being the largest sum of ``G_ij - c_i`` over p - 1 features ``i ≠ j``.  In a node the features
-included are part of every such sum.  Nothing is asked of the multipliers, so that they may come from
-any method, in any precision; here N, r and c are what they are, sums are rounded outwards, and the
-eigenvalue is proved by a shifted Cholesky factorisation.
+``τ_j`` being the largest sum of ``G_ij - c_i`` over p - 1 features ``i ≠ j``.  In a node the
+features included are part of every such sum.  Nothing is asked of the multipliers, so that they may
+come from any method, in any precision; here N, r and c are what they are, sums are rounded
+outwards, and the eigenvalue is proved by a shifted Cholesky factorisation.
 
 The proof is in ``docs/theory/share.md``.
 """
@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from orthospca._typing import Array, BoolArray, IntArray
+from orthospca._typing import AnyArray, Array, BoolArray, IntArray
 from orthospca.model.stage import Subproblem
 from orthospca.numerics import rigor
 from orthospca.numerics.rounding import UNIT, add_up, raised
@@ -49,13 +49,15 @@ class Multipliers:
     """
 
     features: IntArray
-    N: Array
-    ratios: Array
-    c: Array
+    N: AnyArray
+    ratios: AnyArray
+    c: AnyArray
     unit: float
 
     @classmethod
-    def of(cls, features: IntArray, N: Array, ratios: Array, c: Array, unit: float) -> Multipliers:
+    def of(
+        cls, features: IntArray, N: AnyArray, ratios: AnyArray, c: AnyArray, unit: float
+    ) -> Multipliers:
         """Round multipliers to single precision so that they still are some.
 
         Parameters

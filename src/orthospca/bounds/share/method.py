@@ -3,10 +3,11 @@
     max ⟨Q, X⟩   X ⪰ 0, tr X = 1, XW = 0,   X_ij² ≤ T_ij T_ji,   T_jj = X_jj,
                  0 ≤ T_ij ≤ X_jj,  Σ_i T_ij = p X_jj,  Σ_j T_ij ≤ 1.
 
-``T_ij`` stands for "i is in the support" times the share of j.  Consensus ADMM with over-relaxation:
-copies of (X, T) on the spectraplex, on the pairs and on the columns, and a mean that obeys the rows.
-The multipliers of the first two are N and G, that of the rows is c.  The copies' multipliers of an
-entry sum to zero, or to c of its row, so that two of them are all there is to keep.
+``T_ij`` stands for "i is in the support" times the share of j.  Consensus ADMM with
+over-relaxation: copies of (X, T) on the spectraplex, on the pairs and on the columns, and a mean
+that obeys the rows.  The multipliers of the first two are N and G, that of the rows is c.  The
+copies' multipliers of an entry sum to zero, or to c of its row, so that two of them are all there
+is to keep.
 
 See ``docs/theory/share.md``.
 """
@@ -18,7 +19,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from orthospca._typing import Array, IntArray
+from orthospca._typing import AnyArray as Array
+from orthospca._typing import IntArray
 from orthospca.bounds.share.claim import Multipliers
 from orthospca.bounds.share.projections import Columns, Spectraplex, onto_pairs
 

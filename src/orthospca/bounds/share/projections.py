@@ -1,7 +1,7 @@
 """The sets of the share relaxation, and the nearest point in each.
 
-Everything is done in the precision of its arguments, and nothing here has to be exact: what is proved
-in the end does not depend on how well these projections are computed.
+Everything is done in the precision of its arguments, and nothing here has to be exact: what is
+proved in the end does not depend on how well these projections are computed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from orthospca._typing import Array, BoolArray
+from orthospca._typing import AnyArray as Array
+from orthospca._typing import BoolArray
 
 #: Matrices up to this order are decomposed in full: that costs less than anything clever.
 LARGEST_FULL = 200
@@ -146,9 +147,9 @@ def onto_pairs(x: Array, T: Array) -> tuple[Array, Array]:
 class Columns:
     """Projections of columns (t, d) onto ``0 ≤ t ≤ d``, ``Σt = k·d``, each near the one before.
 
-    With included features f, for which ``t_f = d``, the others sum to what is left.  The multiplier m
-    of the sum solves a decreasing, piecewise linear equation in each column: Newton's method, from
-    the m of the last call.
+    With included features f, for which ``t_f = d``, the others sum to what is left.  The multiplier
+    m of the sum solves a decreasing, piecewise linear equation in each column: Newton's method,
+    from the m of the last call.
 
     Parameters
     ----------
