@@ -162,6 +162,9 @@ class ShareTuning:
         Features are tested where the bound is so close to the level, relative to it.
     branch_near : float
         Branch on the share closest to this.
+    cost, cost_growth : float
+        What the relaxation of a hundred features costs, in steps of a walk on as many, and how that
+        grows with their number.
     """
 
     between_checks: int = 25
@@ -170,6 +173,8 @@ class ShareTuning:
     later_patience: float = 4.0
     fix_within: float = 0.05
     branch_near: float = 0.5
+    cost: float = 400.0
+    cost_growth: float = 1.6
 
 
 @dataclass(frozen=True)

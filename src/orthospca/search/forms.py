@@ -12,16 +12,14 @@ import numpy as np
 
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.bounds.border import bound_without_level, largest_squares, stays
-from orthospca.bounds.classical import eigenvalue_bound, gershgorin_bound
-from orthospca.bounds.share.node import ShareBound
-from orthospca.model.limits import Watch
-from orthospca.model.nodes import Node
+from orthospca.bounds.classical import gershgorin_bound
 from orthospca.model.stage import Subproblem
-from orthospca.model.tuning import Tuning
 from orthospca.numerics.rounding import add_up
 from orthospca.supports.best import Candidate
 from orthospca.supports.climb import Climb
 
+#: Features up to which the relaxation of a whole stage is worth while.
+LARGEST_RELAXED = 2000
 #: Rounds of a rule are worth while as long as they drop this share of the features.
 WORTH_WHILE = 0.05
 
@@ -43,6 +41,11 @@ class Form(Protocol):
     """
 
     n_features: int
+
+    @property
+    def relaxes(self) -> bool:
+        """Whether the whole stage can be given to the relaxation."""
+        ...
 
     @property
     def rounding(self) -> float:
@@ -104,10 +107,6 @@ class Form(Protocol):
         """Proved bound on the stage where a ladder would cost more than the stage itself."""
         ...
 
-    def bound_where_rungs_resist(self, best: Candidate, watch: Watch, tuning: Tuning) -> float:
-        """Proved bound on the stage that owes nothing to the ladder, coarse but in fair time."""
-        ...
-
 
 class MatrixForm:
     """A stage that is given by its matrix.
@@ -124,6 +123,11 @@ class MatrixForm:
         self.n_features = problem.n_features
         self._untouched = np.setdiff1d(np.arange(self.n_features), problem.touched)
         self._climb = Climb(problem)
+
+    @property
+    def relaxes(self) -> bool:
+        """Whether the whole stage can be given to the relaxation."""
+        return self.n_features <= LARGEST_RELAXED
 
     @cached_property
     def _diagonal(self) -> Array:
@@ -196,20 +200,6 @@ class MatrixForm:
     ) -> float:
         """None: rungs cost next to nothing."""
         return math.inf
-
-    def bound_where_rungs_resist(self, best: Candidate, watch: Watch, tuning: Tuning) -> float:
-        """The largest eigenvalue, then a relaxation that is content with a coarse level."""
-        problem, everything = self.problem, np.arange(self.n_features)
-        upper = math.inf
-        if self.n_features <= tuning.relaxation.largest_eigenvalue:
-            upper = eigenvalue_bound(problem, everything)[0]
-        level = best.value + tuning.relaxation.coarse * abs(best.value)
-        if upper <= level or watch.out_of_time():
-            return upper
-        bound = ShareBound(problem, best.value, tuning.share)
-        relaxed = bound(Node(everything[:0], everything, upper), level, watch)
-        # What was ruled out on the way is bounded apart.
-        return min(upper, max(relaxed.upper, relaxed.fixed_upper))
 
 
 def sieve_within(

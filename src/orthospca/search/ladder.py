@@ -32,14 +32,8 @@ SHARE_OF_GAIN = 0.05
 #: … but it need not be proved closer than this share of the tolerance asked for.
 SMALLEST_SHARE = 0.2
 
-#: When half of the time is gone, rungs are proved to this share of their values only: that takes
-#: less, and what is left of the time then suffices for a bound on the stage more often.
-COARSE = 0.03
 #: Features that may be looked at, all rungs together, to see what the climb so far promises.
 LOOKED_AT = 2**24
-#: A stage is hard if so many of its rungs could not be proved.
-HARD = 3
-
 #: Shares of its size by which a level is raised until rounding leaves no doubt, and how often.
 LIFT, LIFTS = 2.0**-48, 8
 
@@ -105,8 +99,6 @@ class Ladder:
         self.watch = watch
         self.rungs: list[Rung] = []
         self.best: list[Candidate | None] = [None] * (size + 1)
-        self._resisted = 0
-        self.coarse = False
         self._close = close
         self._caps = [*caps, *[math.inf] * (size - len(caps))]
         self._begun = begun
@@ -146,16 +138,15 @@ class Ladder:
         return upper
 
     def climb(
-        self,
-        when_hard: Callable[[], None] = _do_nothing,
-        on_the_way: Callable[[], None] = _do_nothing,
+        self, patience: float = math.inf, on_the_way: Callable[[], None] = _do_nothing
     ) -> None:
         """Prove the rungs below the last one, as far as each is worth it.
 
         Parameters
         ----------
-        when_hard : callable
-            Called once, when some rungs have resisted or half of the time is gone.
+        patience : float
+            Work after which the climb is given up, as it is when half of the time is gone; unless
+            it is infinite.
         on_the_way : callable
             Called after rungs, so often that an :meth:`outlook` each time costs little.
         """
@@ -163,16 +154,16 @@ class Ladder:
         if self._caps[0] < first:
             first, ground = self._caps[0], Ground.CAP
         self.rungs = [Rung(1, self.best[1], first, argument=Argument(ground))]
-        told = False
         seldom = math.ceil(self.form.n_features * self.size**2 / LOOKED_AT)
         for size in range(2, self.size):
-            self.coarse |= self.watch.clock.is_half_gone
+            if patience < math.inf and (
+                self.tally.work > patience or self.watch.clock.is_half_gone
+            ):
+                self.rungs = list(self.completed()[: self.size - 1])
+                return
             self.rungs.append(self._taken(size) or self._rung(size))
             if (best := self.best[self.size]) is not None:
                 self._begun.tell(self.completed, best)
-            if not told and (self._resisted >= HARD or self.watch.clock.is_half_gone):
-                told = True
-                when_hard()
             if size % seldom == 0:
                 on_the_way()
 
@@ -209,7 +200,6 @@ class Ladder:
         # Where the bound of the last rung is not below the level it rules nothing out, and a search
         # from scratch is left to the last rung.
         if cap <= level or (size > 2 and self.below >= level):
-            self._resisted += cap > level
             return Rung(size, best, cap, argument=why)
         problem, kept, outside = self.part(size, level, best)
         if problem is None:
@@ -218,7 +208,6 @@ class Ladder:
             return Rung(size, best, outside, argument=Argument(Ground.SIEVE, level, kept))
         known = self.knowledge(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
         self._close(known, self.settings)
-        self._resisted += known.upper > level
         if known.best is not None and known.lower > best.value:
             best = known.best.embedded(kept, form.n_features)
             self._follow(best, size)
@@ -257,8 +246,6 @@ class Ladder:
         allowed = AIM * self.tolerance.allowed(value)
         gain = SHARE_OF_GAIN * (following - value)
         slack = min(allowed, max(gain, SMALLEST_SHARE * allowed))
-        if self.coarse:
-            slack = max(allowed, COARSE * abs(value))
         return max(slack, self.tolerance.resolution + 2 * self.form.rounding)
 
     def part(

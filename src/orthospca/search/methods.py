@@ -13,17 +13,18 @@ from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound, gershgorin_bound
 from orthospca.bounds.conditioning.walk import Conditioning
 from orthospca.bounds.screening import Screening, screen
-from orthospca.bounds.share.node import ShareBound
+from orthospca.bounds.share.node import ShareBound, relaxation_cost
 from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.nodes import Bound, Closed, Node, NodeBound, Reason
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
+from orthospca.model.tuning import DescentTuning
 from orthospca.search.descent import descend
 from orthospca.search.forms import Form, MatrixForm, with_rounding
 from orthospca.search.knowledge import Knowledge
-from orthospca.search.ladder import COARSE, Ladder, searched
+from orthospca.search.ladder import Ladder, searched
 from orthospca.search.outcome import NOTHING_BEGUN, Argument, Begun, Ground, Outcome, Rung
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import Candidate
@@ -209,10 +210,12 @@ def climb_stage(
         if traced <= known.cutoff:
             return known.outcome()
     if settings.method is Method.BRANCH_AND_BOUND or size == 1:
-        ladder.climb(
-            lambda: _bound_early(form, known, settings),
-            lambda: _tell_outlook(ladder, known, settings),
-        )
+        patience = math.inf
+        if form.relaxes and not settings.proof:
+            # Rungs may cost what the relaxation of the whole stage is expected to: whichever is the
+            # better way, no more than twice its cost is paid.
+            patience = relaxation_cost(form.n_features, settings.tuning.share)
+        ladder.climb(patience, lambda: _tell_outlook(ladder, known, settings))
         known.improve(ladder.best[size])
     if size == 1:
         known.settle(ladder.below, Reason.CLIMBED)
@@ -227,16 +230,6 @@ def climb_stage(
     return replace(outcome, rungs=(*ladder.rungs, last))
 
 
-def _bound_early(form: Form, known: Knowledge[Any], settings: Settings) -> None:
-    """Where rungs resist, or time is short, the stage has a bound before the ladder ends."""
-    assert known.best is not None
-    if settings.proof:
-        # A relaxation is not among the arguments of a certificate.
-        return
-    known.tighten(form.bound_where_rungs_resist(known.best, known.watch, settings.tuning))
-    known.tell(1)
-
-
 def _tell_outlook(ladder: Ladder, known: Knowledge[Any], settings: Settings) -> None:
     """Say what the rungs so far prove of the stage: the next ones will only prove more."""
     upper = ladder.outlook()
@@ -248,39 +241,11 @@ def _tell_outlook(ladder: Ladder, known: Knowledge[Any], settings: Settings) -> 
     known.watch.report(known.nodes, 1, known.lower, upper)
 
 
-def _bound_coarsely(
-    form: Form, size: int, ladder: Ladder, known: Knowledge[Any], settings: Settings
-) -> None:
-    """Bound the last rung at the level to which those below it were proved in haste."""
-    best = known.best
-    if best is None or known.watch.out_of_time():
-        return
-    tolerance = Tolerance(0.0, COARSE)
-    level = tolerance.cutoff(best.value) - 2 * form.rounding
-    problem, kept, outside = ladder.part(size, level, best)
-    if problem is None:
-        known.tighten(with_rounding(outside, form), Argument(Ground.SIEVE, level, kept))
-        return
-    local = ladder.knowledge(problem, kept, best, tolerance, known.upper)
-    conditioning, everything = _conditioning(local, settings), _everything(problem)
-    budgets = replace(settings.tuning.descent, last_budget=0)
-    descend(local, conditioning, everything, [everything], -math.inf, budgets)
-    if local.best is not None and local.lower > best.value:
-        known.improve(local.best.embedded(kept, form.n_features))
-        ladder.offer(known.best, size)
-    upper, argument = searched(local, kept, level, form, settings.proof)
-    upper = max(upper, with_rounding(outside, form))
-    known.tighten(upper, argument if outside <= level else None)
-    known.tell(1)
-
-
 def _last_rung(
     form: Form, size: int, ladder: Ladder, known: Knowledge[Any], settings: Settings
 ) -> Status | None:
     """Close what is left at the cutoff; why it stopped, if it did."""
     verdict: Status | None = None
-    if ladder.coarse:
-        _bound_coarsely(form, size, ladder, known, settings)
     for _ in range(settings.tuning.descent.passes):
         if known.watch.out_of_time():
             return known.watch.verdict(known.nodes)
@@ -353,18 +318,21 @@ def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status
     problem, tuning = known.problem, settings.tuning
     conditioning = _conditioning(known, settings)
     everything = _everything(problem)
-    descent = tuning.descent
+    # A walk may cost what the relaxation is expected to, the rungs before it included.
+    budget = relaxation_cost(problem.n_features, tuning.share) - known.tally.work
+    descent = DescentTuning(levels=(), first_budget=budget, last_budget=0, compiled_share=1.0)
     if settings.proof:
         # One tree, however long it takes: what a checker can follow.
-        descent = replace(descent, last_budget=math.inf)
-    if descend(known, conditioning, everything, [everything], -math.inf, descent):
+        descent = replace(tuning.descent, last_budget=math.inf)
+    if (budget > 0 or settings.proof) and descend(
+        known, conditioning, everything, [everything], -math.inf, descent
+    ):
         return None
     if settings.proof:
         return known.watch.verdict(known.nodes) or Status.NODE_LIMIT
-    incumbent = known.best
-    assert incumbent is not None
-    bound = ShareBound(problem, incumbent.value, tuning.share)
-    search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings, conditioning)
+    assert known.best is not None
+    bound = ShareBound(problem, known.best.value, tuning.share)
+    search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings)
     return search.explore([everything])
 
 
@@ -389,16 +357,11 @@ def _begin(known: Knowledge[Subproblem], settings: Settings) -> None:
 
 
 def _tree(
-    known: Knowledge[Subproblem],
-    bound: Bound,
-    enumerate_below: int,
-    settings: Settings,
-    conditioning: Conditioning | None = None,
+    known: Knowledge[Subproblem], bound: Bound, enumerate_below: int, settings: Settings
 ) -> TreeSearch:
     return TreeSearch(
         known,
         bound,
-        conditioning=conditioning,
         enumerate_below=enumerate_below,
         n_jobs=settings.n_jobs,
         tuning=settings.tuning.tree,

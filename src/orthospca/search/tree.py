@@ -14,7 +14,6 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from orthospca._typing import IntArray
-from orthospca.bounds.conditioning.walk import Conditioning
 from orthospca.model.nodes import Bound, Closed, Node, Reason
 from orthospca.model.result import Status
 from orthospca.model.stage import Subproblem
@@ -28,7 +27,7 @@ from orthospca.supports.best import (
     upper_on_support,
 )
 from orthospca.supports.enumeration import count_supports, enumerate_supports
-from orthospca.supports.heuristics import best_of
+from orthospca.supports.heuristics import best_of, polish
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +48,6 @@ class TreeSearch:
     knowledge : Knowledge
         What is known of the stage; the search adds to it.
     bound : Bound
-    conditioning : Conditioning, optional
-        Searches nodes before they are bounded.
     enumerate_below : int
         Nodes with at most this many supports are enumerated.
     n_jobs : int, optional
@@ -63,7 +60,6 @@ class TreeSearch:
         knowledge: Knowledge[Subproblem],
         bound: Bound,
         *,
-        conditioning: Conditioning | None = None,
         enumerate_below: int = 1,
         n_jobs: int | None = None,
         tuning: TreeTuning | None = None,
@@ -71,7 +67,6 @@ class TreeSearch:
         self.knowledge = knowledge
         self.problem = knowledge.problem
         self.bound = bound
-        self.conditioning = conditioning
         self.enumerate_below = enumerate_below
         self.n_jobs = n_jobs
         self.tuning = tuning or TreeTuning()
@@ -148,32 +143,13 @@ class TreeSearch:
         self.knowledge.record.enter(Closed(node.included, node.allowed, node.upper, reason, proof))
 
     def _evaluate(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
-        """Solve a node, search it by conditioning, or bound it."""
+        """Solve a node, or bound it."""
         finished = self._finish(node, incumbent, cutoff)
         if finished is not None:
             return finished
-        removed: tuple[Closed, ...] = ()
-        if self.conditioning is not None and incumbent is not None:
-            tolerance, stop = self.knowledge.tolerance, self.knowledge.watch.out_of_time
-            budget = self.tuning.node_budget
-            dive = self.conditioning.dive(node, incumbent, tolerance, budget, stop, cutoff)
-            incumbent, cutoff = dive.best, max(cutoff, tolerance.cutoff(dive.best.value))
-            if dive.complete:
-                upper = min(node.upper, dive.upper)
-                return _closed(node, upper, Reason.CONDITIONED, incumbent, dive.steps)
-            if len(dive.allowed) < len(node.allowed):
-                upper = min(node.upper, dive.upper)
-                removed = (_removed(node, (node.included, dive.allowed), upper, dive.steps),)
-                node = replace(node, allowed=dive.allowed)
-        return self._bound(node, incumbent, cutoff, removed)
+        return self._bound(node, incumbent, cutoff)
 
-    def _bound(
-        self,
-        node: Node,
-        incumbent: Candidate | None,
-        cutoff: float,
-        removed: tuple[Closed, ...],
-    ) -> _Evaluation:
+    def _bound(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
         """Bound a node: it is closed, or stays open, perhaps with fewer indices."""
         problem = self.problem
         bound = self.bound(node, cutoff, self.knowledge.watch)
@@ -182,17 +158,17 @@ class TreeSearch:
         if bound.supports:
             found = best_of(problem, np.vstack(bound.supports))
             if found is not None and (best is None or found.value > best.value):
-                best = found
+                best = polish(problem, found)
                 cutoff = max(cutoff, self.knowledge.tolerance.cutoff(best.value))
         if upper <= cutoff or upper == -math.inf:
             # What fixing removed on the way belongs to the node that is closed.
             upper = min(node.upper, max(upper, bound.fixed_upper))
-            closed = _closed(node, upper, bound.reason, best, bound.proof)
-            return replace(closed, removed=removed)
+            return _closed(node, upper, bound.reason, best, bound.proof)
         tightened = Node(bound.included, bound.allowed, upper, bound.branch, bound.payload)
+        removed: tuple[Closed, ...] = ()
         if bound.fixed_upper > -math.inf:
             kept = (bound.included, bound.allowed)
-            removed = (*removed, _removed(node, kept, bound.fixed_upper, bound.proof))
+            removed = (_removed(node, kept, bound.fixed_upper, bound.proof),)
         finished = self._finish(tightened, best, cutoff)
         if finished is None:
             return _Evaluation(best, open=tightened, removed=removed)

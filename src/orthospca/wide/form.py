@@ -20,7 +20,6 @@ from orthospca.bounds.screening import best_shift
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.profiles import RowProfiles, potential
 from orthospca.data.tiles import joined
-from orthospca.model.limits import Watch
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.numerics.rounding import (
@@ -105,6 +104,9 @@ class DataForm:
     def variances(self) -> Array:
         """Bounds on the diagonal of the form."""
         return raised(np.square(self._roots), 2)
+
+    #: Without the ladder all features are left, too many.
+    relaxes = False
 
     @property
     def rounding(self) -> float:
@@ -321,10 +323,6 @@ class DataForm:
         walk = TraceWalk(self, features, size, best, level, self._all_tuning)
         found = walk.run(self.tuning.trace_budget, stop)
         return found.upper if found.complete else math.inf
-
-    def bound_where_rungs_resist(self, best: Candidate, watch: Watch, tuning: Tuning) -> float:
-        """None: without the ladder all features are left, too many for a relaxation."""
-        return math.inf
 
     @property
     def row_radius(self) -> float:

@@ -20,6 +20,11 @@ from orthospca.model.tuning import ShareTuning
 SMALLEST_SCALE = 1e-3
 
 
+def relaxation_cost(features: int, tuning: ShareTuning) -> float:
+    """What a relaxation is expected to cost, in the unit in which walks are counted."""
+    return tuning.cost * max(features / 100, 1.0) ** tuning.cost_growth
+
+
 @dataclass(frozen=True, eq=False)
 class Proved:
     """Multipliers, and what is included: all that the bound of a node rests on."""
