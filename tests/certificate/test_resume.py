@@ -109,7 +109,7 @@ def test_proved_rungs_are_not_proved_again(
         with pytest.raises(Killed):
             solve(Q, 5, 2, gap=1e-2, resume=file)
         before = len(searched)
-    assert verify(file, None if kind == "matrix" else Q.factor(np.arange(4100))).verified
+    assert verify(file, factor=None if kind == "matrix" else Q.factor(np.arange(4100))).verified
     searched.clear()
     resumed = solve(Q, 5, 2, gap=1e-2, resume=file)
     same(resumed, whole)

@@ -56,7 +56,7 @@ def read_saved(
     if not path.exists():
         return Saved()
     try:
-        saved = Certificate.load(path)
+        saved = Certificate.load(path, max_bytes=None)
     except Unreadable as error:
         raise InputError(f"resume: {error}") from None
     if saved.claim != of_this_problem.claim:
@@ -66,7 +66,11 @@ def read_saved(
     for name in ("kind", "features", "sha256", "sparsity"):
         if found.get(name) != asked[name]:
             raise InputError(f"resume: {str(path)!r} is of another problem (its {name} differs)")
-    verdict = saved.verify(matrix)
+    if not saved.manifest.get("stages"):
+        # It was stopped before anything was found.
+        return Saved()
+    given = {"Q" if asked["kind"] == "matrix" else "factor": matrix}
+    verdict = saved.verify(**given, time_limit=None)
     if not verdict.verified:
         raise InputError(f"resume: {str(path)!r} is not verified ({verdict.reason})")
     components: list[Component] = []
