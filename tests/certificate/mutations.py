@@ -26,7 +26,7 @@ import numpy as np
 
 from helpers.certificates import Draft, Rung, draft_of, forge, npy, optimum, zipped
 from helpers.corruptions import CORRUPTIONS, DAMAGES, members_of
-from helpers.exact import ExactMatrix
+from helpers.exact import ExactMatrix, stated
 from helpers.forger import checker, lowest, lowest_bound, stage_of
 from helpers.joint import forged_sets
 from helpers.lists import forged_lists
@@ -649,15 +649,13 @@ def _by_hand() -> Iterator[tuple[str, Any]]:
         ("not a number", [0, 0, math.nan], 1.0),
     ):
         x = np.array([x])
-        value = (
-            value if name in ("zero", "not a number") else float(x[0] @ Q @ x[0] / (x @ x.T)[0, 0])
-        )
+        value = value if name in ("zero", "not a number") else stated(Q, x[0])
         yield f"component {name}", forge(Q, [2], x, [(value, 4.5)], [ladder])
     for size in (1e-11, 1e-12):
         yield changed(f"variance {size}", entry("stages", 0, "variance", value=1.0 + 4 * size))
     turned = np.array([[0, half, half], [0, half, -half * (1 - 4e-12)]])
     turned[1] /= math.sqrt(turned[1] @ turned[1])
-    values = [(float(x @ Q @ x), 4.5) for x in turned]
+    values = [(stated(Q, x), 4.5) for x in turned]
     yield "not orthogonal", forge(Q, [2, 2], turned, values, [ladder, ladder])
     again = forge(Q, [2, 2], one[[2, 2]], [(1.0, 4.5)] * 2, [ladder] * 2)
     yield "the same again", again
@@ -771,7 +769,7 @@ def _trees_by_hand() -> Iterator[tuple[str, Draft]]:
     half = math.sqrt(0.5)
     for name, x in (("used", [half, -half, 0, 0]), ("used up", [0, 1.0, 0, 0])):
         rows = np.array([x, [0, 0, 0, 1.0]])
-        value = float(rows[0] @ Q @ rows[0])
+        value = stated(Q, rows[0])
         first = [Rung(SUMS, 9.0)] * 2
         for kept in ((), (0,), (1,), (2, 3), (0, 1), (0, 2, 3), everything):
             for tree in ((), (leaf,), ((-1, kept, ()),)):
