@@ -434,7 +434,7 @@ def _edges_of(
     below = before[0].bound
     worst = int(free[np.argmin(exact.rounded.diagonal()[free])])
     rows = np.vstack([components, np.eye(n)[worst]])
-    values = [float(x @ exact.rounded @ x) for x in rows]
+    values = [exact.stated(x) for x in rows]
     huge = 1e3 * float(np.abs(exact.rounded).sum()) + 1e-200
     claims = [(value, huge) for value in values]
     first = [[Rung(SUMS, huge)] * limits[0]] if len(limits) == 2 else []
@@ -523,7 +523,7 @@ def _step_edges() -> Iterator[tuple[str, Draft]]:
             below = stage.largest_single()
         free = [j for j in stage.usable if not stage.touched[j]]
         rows = np.vstack([components, np.eye(n)[free[0]]])
-        claims = [(float(x @ exact.rounded @ x), huge) for x in rows]
+        claims = [(exact.stated(x), huge) for x in rows]
         first = [[Rung(SUMS, huge)] * 2] if len(components) else []
 
         def draft(level: float, kept: Any, tree: Any) -> Draft:
@@ -610,7 +610,13 @@ def _by_hand() -> Iterator[tuple[str, Any]]:
         yield changed(f"upper {upper}", entry("stages", 0, "upper_bound", value=upper))
     below = entry("stages", 0, "upper_bound", value=1 - 1e-12)
     easy = forge(np.diag([1.0, 0.5]), [1], np.eye(2)[:1], [(1.0, 1.0)], [[Rung(SINGLE, 1.0)]])
-    yield changed("variance above", entry("stages", 0, "variance", value=1 + 1e-12), easy)
+    yield changed("variance more", entry("stages", 0, "variance", value=1 + 1e-12), easy)
+    # Orthogonal to the first component up to 4e-13 only, and so above the bound.
+    joined = np.array([[4.0, 1.0], [1.0, 4.0]])
+    rows = np.array([[1.0, 0.0], [4e-13, 1.0]])
+    values = [(4.0, 5.0), (stated(joined, rows[1]), 4.0)]
+    ladders = [[Rung(SUMS, 5.0)] * 2, [Rung(SINGLE, 4.0)]]
+    yield "variance above", forge(joined, [2, 2], rows, values, ladders)
     yield changed("upper below", below, easy)
     for limits in ([0], [True], [4], [2.0], []):
         yield changed(f"limits {limits}", entry("problem", "sparsity", value=limits))

@@ -112,7 +112,7 @@ def test_arguments_by_hand_of_data(share: float) -> None:
     exact = ExactMatrix.gram(B)
     truth = [optimum(exact, np.zeros((0, 4)), q) for q in (1, 2)]
     components, _ = worst_feature(exact.rounded)
-    variance = float(np.square(B @ components[0]).sum())
+    variance = exact.stated(components[0])
     false = truth[-1] * (1 - share)
     for ladder in ladders(false, truth[0] * (1 + 1e-12), 4, 2):
         draft = forge(B, [2], components, [(variance, false)], [ladder], "factor")

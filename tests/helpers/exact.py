@@ -69,6 +69,15 @@ class ExactMatrix:
         """The order of the matrix."""
         return len(self.integers)
 
+    def stated(self, x: np.ndarray) -> float:
+        """``xᵀQx / xᵀx``, rounded down."""
+        loading = {i: Fraction(float(x[i])) for i in np.flatnonzero(x).tolist()}
+        form = sum(
+            v * w * self.integers[i][j] for i, v in loading.items() for j, w in loading.items()
+        )
+        length = sum(v * v for v in loading.values())
+        return rounded_down(Fraction(form) / length / 2**self.exponent)
+
     def below(self, bound: Fraction) -> list[list[int]]:
         """``bound·I - Q``, times a positive number that makes all entries integers."""
         numerator, denominator = bound.as_integer_ratio()

@@ -195,7 +195,7 @@ def forged_lists() -> Iterator[tuple[str, Draft]]:
         T = draft.arrays["list/supports.npy"].reshape(-1, 2)[i]
         x[:] = x + 0.05 * np.array([-x[1], x[0]])
         x /= math.sqrt(x @ x)
-        draft.arrays["list/variances.npy"][i] = x @ Q[np.ix_(T, T)] @ x
+        draft.arrays["list/variances.npy"][i] = stated(Q[np.ix_(T, T)], x)
     yield "list of less than there is", draft
     draft = good.copy()
     draft.arrays["list/supports.npy"][:2] = draft.arrays["list/supports.npy"][1::-1]
