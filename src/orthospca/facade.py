@@ -32,6 +32,7 @@ from orthospca.model.problem import Problem
 from orthospca.model.result import Component, Result
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_names, validate_path
+from orthospca.numerics.exact import total_down
 from orthospca.numerics.rounding import add_up
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.search.sequence import Found, Stages, run_stages
@@ -308,7 +309,7 @@ def _bound_of_all(problem: Problem | DataProblem, settings: Settings, found: Fou
         upper = add_up(*([found.components[0].upper_bound] * count), 0.0)
     if isinstance(problem, Problem) and count > 1 and problem.n_features <= LARGEST_SPECTRUM:
         upper = min(upper, spectral_bound(problem.covariance, count))
-    return max(upper, math.fsum(component.variance for component in found.components))
+    return max(upper, total_down(component.variance for component in found.components))
 
 
 def certified_by(problem: Problem | DataProblem) -> tuple[Array, str]:

@@ -57,7 +57,7 @@ UNIT, TINY = 2.0**-53, 1e-290
 ORTHOGONALITY = 1e-12
 #: Where it is claimed that no orthogonal vector is left, there is none that is so up to this.
 SINGULAR = 0.98 * ORTHOGONALITY
-#: Variances are what the components have, up to this share …
+#: Components have the variances stated, and no more than this share of them is left unsaid …
 ACCURACY = 1e-11
 #: … and no vector on a listed support has more than is said, up to this share of the largest entry.
 LARGEST_EXCESS = 1e-9
@@ -449,7 +449,7 @@ class _Check:
             raise Rejected(f"set: {upper!r} is claimed and only {rounded_up(proved)!r} proved")
         if total > upper:
             raise Rejected(f"set: {upper!r} is claimed and the components have {float(total)!r}")
-        self.joint, self.said = (float(total), rounded_up(proved)), said
+        self.joint, self.said = (-rounded_up(-total), rounded_up(proved)), said
         self.statement = (
             f"{_several(len(limits), 'component')} of {source.n} features with a total variance of "
             f"{_shown(total, False)}; no such set exceeds {_shown(proved, True)}; "
@@ -670,8 +670,10 @@ def _check_component(
     """Length, sparsity, orthogonality and variance, in rational arithmetic; the variance."""
     support, x, length = _check_vector(components, k, p, where)
     form, size = source.exact_form(support, x)
-    if abs(form / length - Fraction(value)) > Fraction(ACCURACY) * max(abs(form), size):
-        raise Rejected(f"{where}: the component has the variance {float(form / length)!r}")
+    unsaid = form / length - Fraction(value)
+    if not 0 <= unsaid <= Fraction(ACCURACY) * max(abs(form), size):
+        has = f"the component has the variance {float(form / length)!r}"
+        raise Rejected(f"{where}: {has}, and {value!r} is stated")
     return form / length
 
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from helpers.certificates import Draft, Rung, draft_of, forge, npy, optimum, zipped
 from helpers.corruptions import CORRUPTIONS, DAMAGES, members_of
-from helpers.exact import ExactMatrix
+from helpers.exact import ExactMatrix, stated
 from helpers.forger import checker, lowest, lowest_bound, stage_of
 from helpers.joint import forged_sets
 from helpers.lists import forged_lists
@@ -458,7 +458,7 @@ def _edges_of(
     below = before[0].bound
     worst = int(free[np.argmin(exact.rounded.diagonal()[free])])
     rows = np.vstack([components, np.eye(n)[worst]])
-    values = [float(x @ exact.rounded @ x) for x in rows]
+    values = [exact.stated(x) for x in rows]
     huge = 1e3 * float(np.abs(exact.rounded).sum()) + 1e-200
     claims = [(value, huge) for value in values]
     first = [[Rung(SUMS, huge)] * limits[0]] if len(limits) == 2 else []
@@ -547,7 +547,7 @@ def _step_edges() -> Iterator[tuple[str, Draft]]:
             below = stage.largest_single()
         free = [j for j in stage.usable if not stage.touched[j]]
         rows = np.vstack([components, np.eye(n)[free[0]]])
-        claims = [(float(x @ exact.rounded @ x), huge) for x in rows]
+        claims = [(exact.stated(x), huge) for x in rows]
         first = [[Rung(SUMS, huge)] * 2] if len(components) else []
 
         def draft(level: float, kept: Any, tree: Any) -> Draft:
@@ -634,7 +634,13 @@ def _by_hand() -> Iterator[tuple[str, Any]]:
         yield changed(f"upper {upper}", entry("stages", 0, "upper_bound", value=upper))
     below = entry("stages", 0, "upper_bound", value=1 - 1e-12)
     easy = forge(np.diag([1.0, 0.5]), [1], np.eye(2)[:1], [(1.0, 1.0)], [[Rung(SINGLE, 1.0)]])
-    yield changed("variance above", entry("stages", 0, "variance", value=1 + 1e-12), easy)
+    yield changed("variance more", entry("stages", 0, "variance", value=1 + 1e-12), easy)
+    # Orthogonal to the first component up to 4e-13 only, and so above the bound.
+    joined = np.array([[4.0, 1.0], [1.0, 4.0]])
+    rows = np.array([[1.0, 0.0], [4e-13, 1.0]])
+    values = [(4.0, 5.0), (stated(joined, rows[1]), 4.0)]
+    ladders = [[Rung(SUMS, 5.0)] * 2, [Rung(SINGLE, 4.0)]]
+    yield "variance above", forge(joined, [2, 2], rows, values, ladders)
     yield changed("upper below", below, easy)
     for limits in ([0], [True], [4], [2.0], []):
         yield changed(f"limits {limits}", entry("problem", "sparsity", value=limits))
@@ -673,15 +679,13 @@ def _by_hand() -> Iterator[tuple[str, Any]]:
         ("not a number", [0, 0, math.nan], 1.0),
     ):
         x = np.array([x])
-        value = (
-            value if name in ("zero", "not a number") else float(x[0] @ Q @ x[0] / (x @ x.T)[0, 0])
-        )
+        value = value if name in ("zero", "not a number") else stated(Q, x[0])
         yield f"component {name}", forge(Q, [2], x, [(value, 4.5)], [ladder])
     for size in (1e-11, 1e-12):
         yield changed(f"variance {size}", entry("stages", 0, "variance", value=1.0 + 4 * size))
     turned = np.array([[0, half, half], [0, half, -half * (1 - 4e-12)]])
     turned[1] /= math.sqrt(turned[1] @ turned[1])
-    values = [(float(x @ Q @ x), 4.5) for x in turned]
+    values = [(stated(Q, x), 4.5) for x in turned]
     yield "not orthogonal", forge(Q, [2, 2], turned, values, [ladder, ladder])
     again = forge(Q, [2, 2], one[[2, 2]], [(1.0, 4.5)] * 2, [ladder] * 2)
     yield "the same again", again
@@ -811,7 +815,7 @@ def _trees_by_hand() -> Iterator[tuple[str, Draft]]:
     half = math.sqrt(0.5)
     for name, x in (("used", [half, -half, 0, 0]), ("used up", [0, 1.0, 0, 0])):
         rows = np.array([x, [0, 0, 0, 1.0]])
-        value = float(rows[0] @ Q @ rows[0])
+        value = stated(Q, rows[0])
         first = [Rung(SUMS, 9.0)] * 2
         for kept in ((), (0,), (1,), (2, 3), (0, 1), (0, 2, 3), everything):
             for tree in ((), (leaf,), ((-1, kept, ()),)):

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from helpers.certificates import Draft
 from helpers.corruptions import CORRUPTIONS, DAMAGES, other_float
+from helpers.exact import stated
 from helpers.forger import checker
 from helpers.joint import (
     adjusted,
@@ -349,9 +350,8 @@ def test_components() -> None:
     def with_row(k: int, x: np.ndarray, right: bool = True) -> Draft:
         changed = draft.copy()
         changed.arrays["components.npy"][k] = x
-        if right:
-            value = float(x @ draft.arrays["matrix.npy"] @ x / (x @ x))
-            changed.manifest["joint"]["variances"][k] = value
+        if right and np.isfinite(x).all():
+            changed.manifest["joint"]["variances"][k] = stated(draft.arrays["matrix.npy"], x)
         return changed
 
     rows = draft.arrays["components.npy"]
@@ -371,6 +371,11 @@ def test_components() -> None:
     refused(with_row(0, np.full(13, math.nan), right=False), "not numbers")
     refused(with_row(1, np.eye(13)[4], right=False), "has the variance")
     assert judged(with_row(0, -rows[0])) == "harmless"
+    for k in range(3):
+        more = draft.copy()
+        value = more.manifest["joint"]["variances"][k]
+        more.manifest["joint"]["variances"][k] = math.nextafter(value, math.inf)
+        refused(more, f"component {k + 1}: the component has the variance")
 
 
 def test_counts() -> None:

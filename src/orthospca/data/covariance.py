@@ -9,6 +9,7 @@ be sliced by columns.  Of a Dask array the products are computed where its chunk
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +24,7 @@ from orthospca.data.columns import Columns, LocalColumns
 from orthospca.data.sparse import SparseColumns
 from orthospca.data.tiles import Lists, Moments, is_constant
 from orthospca.model.validation import column_name, names_of, numbers_of, validate_range
+from orthospca.numerics.exact import factor_variance_down
 from orthospca.numerics.rounding import relative_error
 
 
@@ -93,6 +95,20 @@ class DataCovariance:
         """Return ``Q[indices][:, indices]``, exactly symmetric."""
         product = self.source.cross(indices, indices)
         return 0.5 * (product + product.T)
+
+    def variances(self, vectors: Sequence[Array]) -> list[float]:
+        """Return ``‖Bx‖² / xᵀx`` of each vector, rounded down: it has no less."""
+        if not vectors:
+            return []
+        # One read of a few columns: on a cluster each one has to wait for its answer.
+        used = np.unique(np.concatenate([np.flatnonzero(x) for x in vectors]))
+        columns, found = self.factor(used), []
+        for x in vectors:
+            support = np.flatnonzero(x)
+            found.append(
+                factor_variance_down(columns[:, np.searchsorted(used, support)], x[support])
+            )
+        return found
 
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ @ samples`` for a few vectors of length m, shape (n, k)."""

@@ -19,6 +19,7 @@ from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
+from orthospca.numerics.exact import variance_down
 from orthospca.numerics.rounding import add_up
 from orthospca.search.outcome import Outcome, Request, Rung
 from orthospca.search.sequence import Found, overall_status
@@ -168,7 +169,7 @@ class _Search:
         components = []
         ladders: list[tuple[Rung, ...]] = []
         for vector, outcome in zip(sequence.vectors, sequence.outcomes, strict=True):
-            value = float(vector @ self.Q @ vector)
+            value = variance_down(self.Q, vector)
             upper = max(outcome.upper, value)
             status = Status.OPTIMAL if self.tolerance.met(value, upper) else outcome.status
             if status is Status.OPTIMAL and not self.tolerance.met(value, upper):

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
+from orthospca.numerics.exact import down, variance_down
 from orthospca.numerics.rigor import proves_below
 from orthospca.numerics.rounding import add_up
 from orthospca.search.sequence import Found, run_stages
@@ -274,18 +276,20 @@ class _JointSolve:
             verdict = self.watch.verdict()
             status, note = verdict or Status.NODE_LIMIT, "" if verdict else self.note
         components = []
-        for k, x in enumerate(_ordered(self.Q, self.limits, self.search.best)):
+        vectors = _ordered(self.Q, self.limits, self.search.best)
+        variances = [variance_down(self.Q, x) for x in vectors]
+        for k, (x, variance) in enumerate(zip(vectors, variances, strict=True)):
             vector = np.array(x)
             if vector[np.argmax(np.abs(vector))] < 0:
                 vector = -vector
             vector.flags.writeable = False
-            variance = float(vector @ self.Q @ vector)
             # In its place, with the others as they are, no vector has more.
-            bound = max(add_up(upper, -total, variance), variance)
+            others = [-v for j, v in enumerate(variances) if j != k]
+            bound = max(add_up(upper, *(others or [0.0])), variance)
             components.append(
                 Component(
                     vector,
-                    variance * self.unit,
+                    down(Fraction(variance) * Fraction(self.unit)),
                     bound * self.unit,
                     status,
                     self.nodes if k == 0 else 0,

@@ -84,7 +84,8 @@ class Component:
     vector : array of shape (n,)
         Unit length; its entry of largest magnitude is positive.
     variance : float
-        ``vector @ Q @ vector``.
+        ``xᵀQx / xᵀx`` of the vector as it is, in exact arithmetic, rounded down to a double; where
+        Q is defined by data that are never multiplied out, a lower bound that is as close.
     upper_bound : float
         Proved: no feasible vector of this stage, given the components before it, has more.
     status : Status

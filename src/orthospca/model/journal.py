@@ -58,6 +58,7 @@ class Journal:
     def record(self, nodes: int, open_nodes: int, lower: float, upper: float) -> Progress:
         """Record where the search stands."""
         upper = max(add_up(upper, self._rounding), self._floor)
+        lower = -add_up(-lower, self._rounding)
         last = self.last
         if last is not None:
             # What was proved stays proved: bounds only ever tighten.
@@ -81,7 +82,7 @@ class Journal:
         outside : float
             Proved bound on the rest.
         rounding : float
-            What the numbers of the part may lack.
+            What the numbers of the part may lack, or have too much.
         """
         before = self._floor, self._rounding
         self._floor = max(self._floor, outside)

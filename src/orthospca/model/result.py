@@ -22,6 +22,7 @@ from orthospca.model.component import (
     format_gap,
     relative_gap,
 )
+from orthospca.numerics.exact import total_down
 
 __all__ = ["Component", "Progress", "Result", "Status", "format_gap", "relative_gap"]
 
@@ -117,10 +118,10 @@ class Result:
 
     @property
     def joint_variance(self) -> float:
-        """The total variance of the components; NaN if they are not orthogonal."""
+        """The total variance of the components, rounded down; NaN if they are not orthogonal."""
         if self.method == "deflation":
             return math.nan
-        return math.fsum(self.variances.tolist())
+        return total_down(self.variances.tolist())
 
     @property
     def joint_gap(self) -> float:
@@ -143,7 +144,7 @@ class Result:
 
     @property
     def variances(self) -> Array:
-        """``xᵀQx`` of each component."""
+        """``xᵀQx / xᵀx`` of each component, rounded down."""
         return np.array([component.variance for component in self.stages])
 
     @property

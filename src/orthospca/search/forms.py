@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -60,6 +60,10 @@ class Form(Protocol):
         self, best: Candidate, size: int, stop: Callable[[], bool]
     ) -> list[Candidate | None]:
         """Find vectors for larger sparsities that a better one for a smaller sparsity leads to."""
+        ...
+
+    def whole(self, found: Sequence[Candidate], features: IntArray) -> list[Candidate]:
+        """Return candidates of a restricted stage, with the values that they have in the form."""
         ...
 
     def first_bound(self) -> float:
@@ -158,6 +162,10 @@ class MatrixForm:
         if self._climb.offer(best):
             self._climb.spread(size, size)
         return self._climb.best
+
+    def whole(self, found: Sequence[Candidate], features: IntArray) -> list[Candidate]:
+        """Return candidates of a restricted stage, whose matrix has the same entries."""
+        return [best.embedded(features, self.n_features) for best in found]
 
     def first_bound(self) -> float:
         """The largest variance of a feature that no component uses: exact."""

@@ -220,7 +220,7 @@ class Ladder:
         self._close(known, self.settings)
         self._resisted += known.upper > level
         if known.best is not None and known.lower > best.value:
-            best = known.best.embedded(kept, form.n_features)
+            (best,) = form.whole([known.best], kept)
             self._follow(best, size)
         upper, argument = searched(known, kept, level, form, self.settings.proof)
         upper = max(upper, outside, self.below)

@@ -60,7 +60,7 @@ def solve_stage(
     if len(kept) == 0:
         return Outcome(None, -math.inf, Status.EXHAUSTED, 0)
     if len(kept) < problem.n_features and incumbent is not None:
-        incumbent = Candidate(incumbent.value, incumbent.vector[kept])
+        incumbent = incumbent.within(kept)
     if len(kept) < problem.n_features:
         begun = begun.within(kept, problem.n_features)
     tolerance = settings.tolerance.at_resolution(part.resolution)
@@ -266,7 +266,7 @@ def _bound_coarsely(
     budgets = replace(settings.tuning.descent, last_budget=0)
     descend(local, conditioning, everything, [everything], -math.inf, budgets)
     if local.best is not None and local.lower > best.value:
-        known.improve(local.best.embedded(kept, form.n_features))
+        known.improve(*form.whole([local.best], kept))
         ladder.offer(known.best, size)
     upper, argument = searched(local, kept, level, form, settings.proof)
     upper = max(upper, with_rounding(outside, form))
@@ -311,7 +311,7 @@ def _last_rung(
             known.nodes = local.nodes
             improved = local.lower > best.value
             if improved and local.best is not None:
-                known.improve(local.best.embedded(kept, form.n_features))
+                known.improve(*form.whole([local.best], kept))
                 ladder.offer(known.best, size)
         if verdict is None:
             known.settle(upper, Reason.CLIMBED)

@@ -8,7 +8,7 @@ few that are left is formed.  See ``docs/theory/wide-data.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -147,10 +147,17 @@ class DataForm:
 
     def _take(self, climb: Climb, kept: IntArray) -> list[Candidate | None]:
         """Remember what was found; with fewer features than places the last one serves them all."""
-        n = self.n_features
-        found = [None if best is None else best.embedded(kept, n) for best in climb.best]
+        distinct = {id(best): best for best in climb.best if best is not None}
+        whole = dict(zip(distinct, self.whole(list(distinct.values()), kept), strict=True))
+        found = [None if best is None else whole[id(best)] for best in climb.best]
         self._found = found + [found[-1]] * (self.sparsity + 1 - len(found))
         return list(self._found)
+
+    def whole(self, found: Sequence[Candidate], features: IntArray) -> list[Candidate]:
+        """Return candidates of a restricted stage, with the values that they have in the data."""
+        vectors = [best.embedded(features, self.n_features).vector for best in found]
+        values = self.covariance.variances(vectors)
+        return [Candidate(value, x) for value, x in zip(values, vectors, strict=True)]
 
     def _pool(self, stop: Callable[[], bool]) -> IntArray:
         scores = np.where(self.members, potential(self._roots, self.sparsity), -math.inf)
