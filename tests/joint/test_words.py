@@ -109,6 +109,8 @@ def test_each_number_and_word_by_brute_force(seed, tmp_path):
         beside = best_beside(Q, 2, [result.components[1 - k]])
         assert beside <= words.lines(result)[k].upper_bound * (1 + 1e-12)
         assert component.variance <= beside * (1 + 1e-9)
+        tips = re.findall(r"component \d: \S+ .{0,20}at most, in its place ([\d.]+)", said["tips"])
+        assert beside <= float(tips[k]) * (1 + 1e-12)
 
 
 def test_a_component_of_the_best_set_need_not_be_the_best_single_one():

@@ -100,7 +100,10 @@ def scree(section: Section) -> Html:
     tips = []
     for k, c in enumerate(result.stages, start=1):
         share = f" ({percent(c.variance / total)})" if has_total else ""
-        bound = f"{words.bound_label(result)} {plain(c.upper_bound, 5)}"
+        written = plain(c.upper_bound, 5)
+        if words.is_set(result):
+            written = plain(words.rounded_up(c.upper_bound), 6)
+        bound = f"{words.bound_label(result)} {written}"
         tip = f"component {k}: {plain(c.variance, 5)}{share}\n{bound}"
         if len(dense):
             value = float(dense[k - 1])
