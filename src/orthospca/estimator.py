@@ -16,13 +16,14 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from orthospca._errors import InputError
-from orthospca._methods import Method
+from orthospca._methods import Method, Objective
 from orthospca._typing import AnyArray, Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.moments import matrix_of, sum_of_squares, validate_weights
 from orthospca.facade import solve_as_set
-from orthospca.model.result import Result, Status, format_gap
+from orthospca.model import words
+from orthospca.model.result import Result, format_gap
 from orthospca.model.settings import Settings
 from orthospca.model.telling import Teller
 from orthospca.model.tuning import DEFAULT, Tuning
@@ -73,7 +74,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     time_limit : float, optional
         Seconds for all components together.
     node_limit : int, optional
-        Nodes of the search for each component.
+        Nodes of the search for each component; with ``objective="joint"`` for all together.
     n_jobs : int, optional
         Threads, as in joblib.  The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -103,6 +104,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Mean variance of Q in the directions orthogonal to all components; 0 if there are none.
     upper_bounds_ : array of shape (n_components,)
         Proved: no feasible vector of the k-th stage, given the components before it, has more.
+        With ``objective="joint"``: no sparse vector in the place of the k-th component, orthogonal
+        to all the others, has more; the bound of the set is ``result_.joint_upper_bound``.
     gaps_ : array of shape (n_components,)
         ``(upper_bounds_ - explained_variance_) / |explained_variance_|``.
     status_ : Status
@@ -110,7 +113,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     result_ : Result
         Everything that :func:`orthospca.solve` returned.
     certificate_ : Certificate or None
-        The proof of ``upper_bounds_``, of the matrix Q as it was computed; None without ``proof``.
+        The proof of ``upper_bounds_``, or of the bound of the set, for the matrix Q as it was
+        computed; None without ``proof``.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has feature names that are all strings.
@@ -428,7 +432,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             proof=self.proof,
         )
         sparsity = _at_most(self.sparsity, n)
-        teller = Teller(type(self).__name__, self.n_components, self.verbose)
+        together = settings.objective is Objective.JOINT
+        teller = Teller(type(self).__name__, self.n_components, self.verbose, together=together)
         heard = teller if self.verbose else None
         result = solve_as_set(Q, sparsity, self.n_components, settings, self.threshold, heard)
         teller.close()
@@ -467,19 +472,25 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _warn(self) -> None:
         """Say what is missing, if anything is, and what to do about it."""
         found, asked, reason = self.n_components_, self.n_components, self.status_.value
-        open_stages = [stage for stage in self.result_.stages if stage.status is not Status.OPTIMAL]
-        advice = (
-            "To go on, raise time_limit or node_limit; to be content with less, raise gap or eps, "
-            "or lower sparsity."
-        )
+        result, advice = self.result_, words.advice(self.result_)
+        open_stages = [stage for stage in result.stages if words.is_open(result, stage)]
         if open_stages:
             largest = format_gap(max(stage.gap for stage in open_stages))
-            warnings.warn(
+            missing = (
                 f"{len(open_stages)} of {found} components are not certified within the tolerance "
                 f"({reason}); the largest gap is {largest}. The components are orthogonal and "
-                f"sparse, and upper_bounds_ are proved. {advice}",
-                ConvergenceWarning,
-                stacklevel=3,
+                "sparse, and upper_bounds_ are proved."
+            )
+            if words.is_set(result):
+                missing = (
+                    f"The set of {found} components is not certified within the tolerance "
+                    f"({reason}); its gap is {words.gap_of_set(result)}. The components are "
+                    "orthogonal and sparse, and result_.joint_upper_bound is proved."
+                )
+            warnings.warn(f"{missing} {advice}", ConvergenceWarning, stacklevel=3)
+        elif words.verdict(result) == words.TIES_OPEN:
+            warnings.warn(
+                f"Each component is certified, but {result.note}.", ConvergenceWarning, stacklevel=3
             )
         if found == asked:
             return

@@ -85,8 +85,10 @@ def solve(
         the one that lets the following stages be largest; ``Result.note`` says whether all ties
         were examined.  ``"joint"``: the components with the largest total variance, with a proved
         bound on the total of every such set, ``Result.joint_upper_bound``; the bound of each
-        component then says what another one in its place could have at most.  Without a limit of
-        time or nodes a joint search ends after a few hundred nodes.  The last two need a matrix,
+        component then says what another one in its place could have at most, and its status is
+        ``PART_OF_SET``: it is the set that is certified.  Without a limit of time or nodes a joint
+        search ends after a few hundred nodes, with the status ``WORK_LIMIT``.  The last two need a
+        matrix,
         ``method="branch-and-bound"`` and no threshold.
     method : {"branch-and-bound", "enumeration", "eigenvalue", "deflation"}
         ``"branch-and-bound"`` certifies sparsity after sparsity, each of which leaves few features
@@ -110,7 +112,7 @@ def solve(
         Seconds for the whole solve.  Each stage may use two fifths of what is left when it begins,
         or an equal share if that is more.
     node_limit : int, optional
-        Nodes for each stage.
+        Nodes for each stage; for all components together with ``objective="joint"``.
     n_jobs : int, optional
         Jobs over nodes, or over blocks, as in joblib: threads, unless ``joblib.parallel_config``
         names another backend for the blocks.  The result does not depend on it.
@@ -122,7 +124,8 @@ def solve(
         Whether the result carries a certificate, ``Result.certificate``, that
         :func:`orthospca.verify` accepts without trusting the solver.  Only such arguments are then
         used as it can hold: one tree for each stage, no relaxation, and no blocks, so that a
-        threshold has no effect; for a joint set the bound of one matrix, without branching.
+        threshold has no effect; for a joint set the bound of one matrix, without branching.  Where
+        they leave a gap, the status is ``PROOF_LIMIT``.
     resume : path, optional
         A file to keep the certificate in, with ``proof`` as if it were true.  If it is there
         already, it is verified, its finished stages and rungs are not proved again, and one of

@@ -339,7 +339,7 @@ def test_rungs_of_a_stage_cap_those_of_the_next() -> None:
     assert stages.asked[4].caps == (1.25, 2.25, 3.25)
     # The path is that of the first component.
     assert [(c.variance, c.upper_bound) for c in found.path] == [(1.0, 1.5), (2.0, 2.5), (3.0, 3.5)]
-    assert all(c.status is Status.NODE_LIMIT for c in found.path)
+    assert all(c.status is Status.WORK_LIMIT for c in found.path)
     assert found.exhausted
 
 

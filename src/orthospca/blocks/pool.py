@@ -218,8 +218,10 @@ class BlockStages:
     def _status(self, variance: float, upper: float, stopped: Status | None) -> Status:
         if self.settings.tolerance.met(variance, upper):
             return Status.OPTIMAL
-        if self.watch.interrupted or stopped is not None:
-            return Status.INTERRUPTED if self.watch.interrupted else stopped or Status.NODE_LIMIT
+        if self.watch.interrupted:
+            return Status.INTERRUPTED
+        if stopped is not None:
+            return stopped
         cutoff = self._cutoff()
         for block in self.blocks:
             outcome = block.outcome

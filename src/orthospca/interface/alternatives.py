@@ -84,7 +84,7 @@ def run_alternatives(
     place = None
     if folder is not None:
         run = run_of(source, {"sparsity": sparsity, **settings})
-        place = open_folder(folder, FILES, run, "OPTIMAL" if found.complete else "NODE_LIMIT")
+        place = open_folder(folder, FILES, run, "OPTIMAL" if found.complete else "INCOMPLETE")
         _write(found, source, source.describe_fully(table), place, run)
         if proof and found.certificate is None:
             say(f"no {CERTIFICATE}: the list may not be complete")

@@ -29,6 +29,7 @@ from orthospca.interface.output import (
     write_json,
     write_last,
 )
+from orthospca.words import FINISHED
 
 if TYPE_CHECKING:
     from orthospca.choosing.cross_validation import CrossValidation
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from orthospca.interface.source import Source
     from orthospca.path import SparsityPath
 
-FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
 #: Columns of a summary, if the terminal has as many.
 WIDEST = 96
 #: Arguments of the solver that resampling takes as well.

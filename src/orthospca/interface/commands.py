@@ -39,11 +39,11 @@ from orthospca.interface.progress import PLAIN_INTERVAL, ProgressDisplay
 from orthospca.interface.report import Section, write_report
 from orthospca.interface.scores import Scores, labels_of, scores_of, scores_of_table
 from orthospca.interface.source import Source as Source
+from orthospca.words import FINISHED
 
 if TYPE_CHECKING:
     from orthospca.interface.choosing import Resampling
 
-FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
 DEFAULT_SPARSITY = 5
 
 

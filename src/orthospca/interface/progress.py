@@ -118,7 +118,7 @@ class ProgressDisplay:
     ) -> None:
         self._console = console
         self._total = n_components
-        self._together = together
+        self._together = together and n_components > 1
         self._clock = clock
         self._gap, self._eps = gap, eps
         self._interval = interval
@@ -298,8 +298,8 @@ class ProgressDisplay:
         return (
             "The gap hardly moves. That happens where there is little to find (noise), or where "
             "the sparsity is large. Ctrl-C keeps what is found, with what is proved of it; "
-            f"{content}--time-limit stops by itself; a smaller -p is proved sooner "
-            "(orthospca path shows how much)."
+            f"{content}--time-limit stops by itself; a smaller -p is proved sooner"
+            + ("." if self._together else " (orthospca path shows how much).")
         )
 
 

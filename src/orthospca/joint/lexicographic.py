@@ -127,7 +127,7 @@ class _Search:
         self.exhausted = True
         for i, sequence in enumerate(sequences):
             if i and self.watch.out_of_time():
-                self.doubts.append("time ran out")
+                self.doubts.append("the search was stopped before all sequences were followed")
                 break
             outcome = self.stages.solve(Request(limit, self._columns(sequence)))
             if outcome.best is not None:
@@ -151,7 +151,12 @@ class _Search:
             part, least, (), MOST_TIES, self.settings.tuning.walk, self.watch.out_of_time
         )
         if supports is None:
-            self.doubts.append("more ties than are listed, or no time to list them")
+            stopped = self.watch.out_of_time()
+            self.doubts.append(
+                "the search was stopped before all ties were listed"
+                if stopped
+                else f"there are more than the {MOST_TIES} that are listed"
+            )
             return [outcome.best]
         ties = [outcome.best]
         for support in supports:
@@ -183,7 +188,7 @@ class _Search:
         guarantee = max((add_up(c.upper_bound, -c.variance) for c in found), default=math.nan)
         doubts = sorted(set(self.doubts))
         if doubts and status_of_all in (Status.OPTIMAL, Status.EXHAUSTED):
-            status_of_all = self.watch.verdict() or Status.NODE_LIMIT
+            status_of_all = self.watch.verdict() or Status.WORK_LIMIT
         if doubts:
             note = "not all ties were examined: " + "; ".join(doubts)
         else:

@@ -118,6 +118,7 @@ class _JointSolve:
         self.tolerance = settings.tolerance
         self.search: SetSearch
         self.nodes, self.open_nodes = 0, 0
+        self.out_of_nodes = False
         self.upper = math.inf
         self.note = ""
         self.root: RootBound | None = None
@@ -133,7 +134,7 @@ class _JointSolve:
             # What a certificate can hold is the bound of one matrix, and nothing else is used.
             self._at_the_root(found)
             self.note = "with a proof there is no branching, which a certificate does not hold"
-            return self._result()
+            return self._result(Status.PROOF_LIMIT)
         spectral = spectral_bound(self.Q, len(self.limits)) if self.Q.any() else 0.0
         self.upper = min(spectral, _bound_of_stages(found, self.limits))
         self._report()
@@ -145,7 +146,7 @@ class _JointSolve:
                 self._branch(Patterns.all_of(len(self.Q), max(self.limits)), -math.inf)
             else:
                 self._branch_on_listed()
-        return self._result()
+        return self._result(Status.WORK_LIMIT)
 
     @property
     def _done(self) -> bool:
@@ -238,7 +239,8 @@ class _JointSolve:
 
         def stop(state: State) -> bool:
             self.nodes = before + state.nodes
-            return self.watch.out_of_time() or self.nodes >= limit
+            self.out_of_nodes = self.nodes >= limit
+            return self.out_of_nodes or self.watch.out_of_time()
 
         def report(state: State) -> float:
             self.nodes, self.open_nodes = before + state.nodes, state.open_nodes
@@ -254,6 +256,10 @@ class _JointSolve:
         tree.run(stop, report)
         if tree.settled_open:
             self.note = "sets of some supports could not be told from better ones"
+        elif self.out_of_nodes:
+            self.note = (
+                f"without a limit of time or nodes a search for a set ends after {limit} nodes"
+            )
 
     @property
     def _node_limit(self) -> float:
@@ -265,7 +271,8 @@ class _JointSolve:
         lower, upper = self.search.value * self.unit, self.upper * self.unit
         self.watch.report(self.nodes, self.open_nodes, lower, upper)
 
-    def _result(self) -> Joint:
+    def _result(self, by_itself: Status) -> Joint:
+        """What was found; ``by_itself`` is why it ended if no limit was met."""
         total, K = self.search.value, len(self.limits)
         upper = max(self.upper, total)
         if self.tolerance.met(total, upper):
@@ -273,8 +280,8 @@ class _JointSolve:
         elif upper <= total + 2 * self.tolerance.resolution:
             status, note = Status.PRECISION, ""
         else:
-            verdict = self.watch.verdict()
-            status, note = verdict or Status.NODE_LIMIT, "" if verdict else self.note
+            verdict = self.watch.verdict(self.nodes if self.out_of_nodes else 0)
+            status, note = verdict or by_itself, "" if verdict else self.note
         components = []
         vectors = _ordered(self.Q, self.limits, self.search.best)
         variances = [variance_down(self.Q, x) for x in vectors]
@@ -291,7 +298,7 @@ class _JointSolve:
                     vector,
                     down(Fraction(variance) * Fraction(self.unit)),
                     bound * self.unit,
-                    status,
+                    status if K == 1 else Status.PART_OF_SET,
                     self.nodes if k == 0 else 0,
                     self.watch.clock.elapsed if k == 0 else 0.0,
                 )

@@ -28,6 +28,8 @@ class Teller:
         Where the lines go.
     clock : callable
         Seconds since some moment.
+    together : bool
+        Whether the components are sought as one set.
     """
 
     def __init__(
@@ -37,11 +39,13 @@ class Teller:
         verbose: Any,
         write: Callable[[str], object] = print,
         clock: Callable[[], float] = time.perf_counter,
+        together: bool = False,
     ) -> None:
         level = int(verbose) if isinstance(verbose, bool) else verbose
         self._level = validate_integer("verbose", level, 0)
         self._name = name
         self._total = n_components
+        self._together = together and n_components > 1
         self._write = write
         self._clock = clock
         self._told = clock()
@@ -66,8 +70,10 @@ class Teller:
         if not self._level:
             return
         lower = f"{progress.lower:.6g}" if math.isfinite(progress.lower) else "none"
+        what = f"component {progress.stage + 1} of {self._total} {state}: variance"
+        if self._together:
+            what = f"all {self._total} components {state}: total variance"
         self._write(
-            f"[{self._name}] component {progress.stage + 1} of {self._total} {state}: "
-            f"variance {lower}, proved bound {progress.upper:.6g}, "
+            f"[{self._name}] {what} {lower}, proved bound {progress.upper:.6g}, "
             f"gap {format_gap(progress.gap)}, {progress.nodes} nodes, {progress.elapsed:.1f} s"
         )

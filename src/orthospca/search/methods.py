@@ -360,7 +360,7 @@ def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status
     if descend(known, conditioning, everything, [everything], -math.inf, descent):
         return None
     if settings.proof:
-        return known.watch.verdict(known.nodes) or Status.NODE_LIMIT
+        return known.watch.verdict(known.nodes) or Status.PROOF_LIMIT
     incumbent, cutoff = known.best, known.cutoff
     assert incumbent is not None
     screening = _screened(known, settings)

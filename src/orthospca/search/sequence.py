@@ -28,7 +28,13 @@ from orthospca.search.outcome import (
 from orthospca.supports.best import Candidate
 
 #: How a stage may end with a better component still to be found.
-OPEN = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.FEATURE_LIMIT, Status.THRESHOLD)
+OPEN = (
+    Status.TIME_LIMIT,
+    Status.NODE_LIMIT,
+    Status.FEATURE_LIMIT,
+    Status.PROOF_LIMIT,
+    Status.THRESHOLD,
+)
 
 
 class Stages(Protocol):
@@ -291,7 +297,7 @@ class _Sequence:
             vector=rung.best.vector,
             variance=value,
             upper_bound=upper,
-            status=self._status(value, upper, Status.NODE_LIMIT),
+            status=self._status(value, upper, Status.WORK_LIMIT),
         )
 
     def _raise_earlier(self, variance: float) -> None:
