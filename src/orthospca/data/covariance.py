@@ -20,6 +20,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.data.chunks import is_distributed
 from orthospca.data.cluster import ClusterColumns
 from orthospca.data.columns import Columns, LocalColumns
+from orthospca.data.forming import GiveUp, never
 from orthospca.data.sparse import SparseColumns
 from orthospca.data.tiles import Lists, Moments, is_constant
 from orthospca.model.validation import column_name, names_of, numbers_of, validate_range
@@ -91,8 +92,18 @@ class DataCovariance:
 
     def submatrix(self, indices: IntArray) -> Array:
         """Return ``Q[indices][:, indices]``, exactly symmetric."""
-        product = self.source.cross(indices, indices)
-        return 0.5 * (product + product.T)
+        found = self.formed(indices, never)
+        assert found is not None
+        return found
+
+    def formed(self, indices: IntArray, give_up: GiveUp) -> Array | None:
+        """As :meth:`submatrix`, piece by piece; None if ``give_up``, told what is done, says so."""
+        product = self.source.square(indices, give_up)
+        if product is None:
+            return None
+        product += product.T.copy()
+        product *= 0.5
+        return product
 
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ @ samples`` for a few vectors of length m, shape (n, k)."""

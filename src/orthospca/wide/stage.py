@@ -89,6 +89,11 @@ class WideProblem:
             # Some features were left out: nothing is proved to be exhausted.
             verdict = watch.verdict() or Status.FEATURE_LIMIT
             return Outcome(None, known.upper, verdict, 0)
+        if not self.covariance.diagonal.any():
+            # All columns are zero, exactly; what rounding adds to a bound is not in the data.
+            # A checker of a proof adds the variances up anew, and rounds.
+            upper = outcome.upper if settings.proof else 0.0
+            outcome = replace(outcome, upper=upper, status=Status.OPTIMAL)
         return replace(outcome, closed=())
 
     def _form(self, request: Request, members: BoolArray | None = None) -> DataForm:
