@@ -181,7 +181,10 @@ class ClusterColumns:
 
     def square(self, indices: IntArray, give_up: GiveUp) -> Array | None:
         """Return ``Q[indices][:, indices]``: in one call, so that the data are read once."""
-        return None if give_up(0.0) else self.cross(indices, indices)
+        if give_up(0.0):
+            return None
+        product = self.cross(indices, indices)
+        return 0.5 * (product + product.T)
 
     def edges(self, threshold: float, roots: Array) -> Iterator[Edges]:
         """Yield the pairs with ``|Q_ij| ≥ threshold``, each once, tile by tile."""

@@ -81,7 +81,7 @@ class Columns(Protocol):
         """About how many multiplications, of dense matrices, a submatrix of so many takes."""
 
     def square(self, indices: IntArray, give_up: GiveUp) -> Array | None:
-        """Return ``Q[indices][:, indices]``, symmetric up to rounding; None if it was given up."""
+        """Return ``Q[indices][:, indices]``, exactly symmetric; None if it was given up."""
 
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ samples`` for a few vectors, shape (n, k)."""
@@ -155,11 +155,12 @@ class LocalColumns:
         return 0.5 * self.shape[0] * float(count) ** 2
 
     def square(self, indices: IntArray, give_up: GiveUp) -> Array | None:
-        """Return ``Q[indices][:, indices]``, symmetric up to rounding; None if it was given up."""
+        """Return ``Q[indices][:, indices]``, exactly symmetric; None if it was given up."""
         m, k = self.shape[0], len(indices)
         width = width_of(float(m) * k * k, DENSE_PIECE, k)
         if width == k:
-            return None if give_up(0.0) else self.cross(indices, indices)
+            product = None if give_up(0.0) else self.cross(indices, indices)
+            return None if product is None else 0.5 * (product + product.T)
         everything = k == self.shape[1] and bool((indices == np.arange(k)).all())
         B = self.take(slice(0, k) if everything else indices)
         return by_columns(lambda here, rest: B[:, here].T @ B[:, rest], k, width, give_up)

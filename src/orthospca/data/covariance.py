@@ -98,12 +98,7 @@ class DataCovariance:
 
     def formed(self, indices: IntArray, give_up: GiveUp) -> Array | None:
         """As :meth:`submatrix`, piece by piece; None if ``give_up``, told what is done, says so."""
-        product = self.source.square(indices, give_up)
-        if product is None:
-            return None
-        product += product.T.copy()
-        product *= 0.5
-        return product
+        return self.source.square(indices, give_up)
 
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ @ samples`` for a few vectors of length m, shape (n, k)."""

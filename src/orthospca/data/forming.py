@@ -28,7 +28,9 @@ def never(done: float) -> bool:
 def by_columns(
     cross: Callable[[slice, slice], Array], count: int, width: int, give_up: GiveUp
 ) -> Array | None:
-    """Return all products of columns, some columns at a time; None if that was given up.
+    """Return all products of columns, exactly symmetric; None if that was given up.
+
+    Some columns are multiplied at a time.
 
     Parameters
     ----------
@@ -44,6 +46,9 @@ def by_columns(
             return None
         here, rest = slice(start, start + width), slice(start, count)
         piece = cross(here, rest)
+        own = piece[:, : len(piece)]
+        own += own.T.copy()
+        own *= 0.5
         found[here, rest] = piece
         found[rest, here] = piece.T
     return found

@@ -136,7 +136,7 @@ class SparseColumns:
         return 0.5 * min(m * float(count) ** 2, DENSE_SPEED * sparse_ones)
 
     def square(self, indices: IntArray, give_up: GiveUp) -> Array | None:
-        """Return ``Q[indices][:, indices]``, symmetric up to rounding; None if it was given up."""
+        """Return ``Q[indices][:, indices]``, exactly symmetric; None if it was given up."""
         k = len(indices)
         everything = k == self.shape[1] and bool((indices == np.arange(k)).all())
         data = self.data if everything else self.data[:, indices]
