@@ -72,7 +72,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     threshold : float, "auto" or Blocks, default=0.0
         As in :func:`orthospca.solve`.
     time_limit : float, optional
-        Seconds for all components together.
+        Seconds for the whole fit.
     node_limit : int, optional
         Nodes of the search for each component.
     n_jobs : int, optional

@@ -112,8 +112,8 @@ def solve(
         The blocks themselves, from :func:`orthospca.block_diagonalize`, may be given as well.
         ``"deflation"`` has no use for blocks and refuses a positive threshold.
     time_limit : float, optional
-        Seconds for the whole solve.  Each stage may use two fifths of what is left when it begins,
-        or an equal share if that is more.
+        Seconds for the whole solve, forming the matrix of data included.  Each stage may use two
+        fifths of what is left when it begins, or an equal share if that is more.
     node_limit : int, optional
         Nodes for each stage.
     n_jobs : int, optional

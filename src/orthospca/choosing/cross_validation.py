@@ -234,16 +234,18 @@ def cross_validate_sparsity(
     random_state : int or None
         Seed of the folds, if ``cv`` is a number.
     time_limit : float, optional
-        Seconds for everything; each fold gets an equal share.
+        Seconds for everything; each fold gets an equal share, and those that there is no time for
+        are left out.
     n_jobs : int, optional
         Folds at a time, as in :func:`orthospca.stability`.  The result does not depend on it.
     callback : callable, optional
-        Called with the number of folds done and the number of all; a true answer stops.
+        Called with the number of folds done and the number of all, after each and, if they are
+        done one by one, twice a second; a true answer stops.
 
     Returns
     -------
     CrossValidation
-        If it was stopped by Ctrl-C or the callback, of the folds that were done.
+        If it was stopped by Ctrl-C, the callback or the time limit, of the folds that were done.
 
     Examples
     --------

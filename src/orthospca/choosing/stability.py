@@ -97,7 +97,8 @@ def stability(
     random_state : int or None
         Seed of the draws; with None they are different each time.
     time_limit : float, optional
-        Seconds for everything; each fit gets an equal share.
+        Seconds for everything; each fit gets an equal share, and resamples that there is no time
+        for are left out.
     n_jobs : int, optional
         Fits at a time, as in joblib: processes, unless ``joblib.parallel_config`` names another
         backend.  The result does not depend on it.

@@ -76,8 +76,8 @@ class WideProblem:
         """
         form = self._form(request, members)
         if not (self.covariance.diagonal.any() or settings.proof):
-            # All columns are zero, exactly: whatever is feasible is best.  A checker of a proof adds
-            # variances up anew, and rounds.
+            # All columns are zero, exactly: whatever is feasible is best.  A checker of a proof
+            # adds variances up anew, and rounds.
             best = form.find(watch.out_of_time)[request.sparsity]
             if best is not None:
                 return Outcome(best, 0.0, Status.OPTIMAL, 0)
