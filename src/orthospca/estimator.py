@@ -21,9 +21,10 @@ from orthospca._typing import AnyArray, Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.moments import matrix_of, sum_of_squares, validate_weights
-from orthospca.facade import solve_as_set
+from orthospca.facade import FORMING_SHARE, can_do_without, solve_as_set
 from orthospca.model import words
-from orthospca.model.result import Result, format_gap
+from orthospca.model.limits import Watch
+from orthospca.model.result import Result, Status, format_gap
 from orthospca.model.settings import Settings
 from orthospca.model.telling import Teller
 from orthospca.model.tuning import DEFAULT, Tuning
@@ -72,7 +73,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     threshold : float, "auto" or Blocks, default=0.0
         As in :func:`orthospca.solve`.
     time_limit : float, optional
-        Seconds for all components together.
+        Seconds for the whole fit.
     node_limit : int, optional
         Nodes of the search for each component; with ``objective="joint"`` for all together.
     n_jobs : int, optional
@@ -216,6 +217,11 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if self.method not in ORTHOGONAL_METHODS:
             known = ", ".join(map(repr, ORTHOGONAL_METHODS))
             raise InputError(f"method must be one of {known}, got {self.method!r}")
+        settings = self._settings()
+        together = settings.objective is Objective.JOINT
+        teller = Teller(type(self).__name__, self.n_components, self.verbose, together=together)
+        # The limit is for everything, and so the clock starts before the data are looked at.
+        watch = settings.watch(teller if self.verbose else None)
         if self.covariance == "precomputed":
             if sample_weight is not None:
                 raise InputError("sample_weight must be None with covariance='precomputed'")
@@ -226,18 +232,22 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             X = self._observations(X, reset=True, ensure_min_samples=2)
             dtype = X.dtype
             correlation = self.covariance == "correlation"
-            if X.shape[1] > self._tuning.wide.formed and sample_weight is None:
-                # Too many features for a covariance matrix: the solver reads the data instead.
+            found = None
+            if X.shape[1] <= self._tuning.wide.formed or sample_weight is not None:
+                found = self._formed(X, sample_weight, settings, watch)
+            if found is not None:
+                mean, Q, scale = found
+            else:
+                # Too many features for a matrix, or too little time: the solver reads the data.
                 Q = DataCovariance(X, correlation=correlation)
                 mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
-            else:
-                names = getattr(self, "feature_names_in_", None)
-                mean, Q, scale = matrix_of(X, sample_weight, correlation, names)
-        result = self._solve(Q)
+        result = self._solve(Q, settings, watch)
+        teller.close()
         if self.covariance != "precomputed":
             result = self._noting_constants(result, Q)
+        if result.n_components == 0 and result.status is Status.TIME_LIMIT:
+            raise self._too_short()
         if result.n_components == 0:
-            # Only an interrupt can come before the first feasible vector.
             raise KeyboardInterrupt("interrupted before a component was found")
         self._keep(result, mean.astype(dtype), scale.astype(dtype), dtype)
         self._warn()
@@ -412,14 +422,38 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             sentence = str(error).replace("Q must", "X must", 1).replace("got nan", "got NaN", 1)
             raise InputError(sentence) from None
 
-    def _solve(self, Q: Array | DataCovariance) -> Result:
-        n = Q.shape[0]
-        if validate_integer("n_components", self.n_components, 1) > n:
-            raise InputError(f"n_components={self.n_components} must be at most n_features={n}")
+    def _formed(
+        self, X: Any, sample_weight: Any, settings: Settings, watch: Watch
+    ) -> tuple[Array, Array, Array] | None:
+        """Mean, matrix and scale; None where the solver does better without, for want of time."""
+        optional = sample_weight is None and can_do_without(settings, self.threshold)
+        share = FORMING_SHARE if optional else 1.0
+        began = watch.clock.elapsed
+
+        def give_up(done: float) -> bool:
+            return watch.is_too_slow(done, watch.clock.elapsed - began, share)
+
+        names = getattr(self, "feature_names_in_", None)
+        standardise = self.covariance == "correlation"
+        with watch.listening():
+            found = matrix_of(X, sample_weight, standardise, names, give_up)
+        if found is None and not optional:
+            if watch.interrupted:
+                raise KeyboardInterrupt("interrupted before a component was found")
+            raise self._too_short()
+        return found
+
+    def _too_short(self) -> InputError:
+        return InputError(
+            f"time_limit must be long enough to form the covariance of X, got {self.time_limit}"
+        )
+
+    def _settings(self) -> Settings:
+        validate_integer("n_components", self.n_components, 1)
         seed = self.random_state
         if seed is not None and not isinstance(seed, numbers.Integral):
             seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
-        settings = Settings.validate(
+        return Settings.validate(
             objective=self.objective,
             method=self.method,
             eps=self.eps,
@@ -431,12 +465,15 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             tuning=self._tuning,
             proof=self.proof,
         )
+
+    def _solve(self, Q: Array | DataCovariance, settings: Settings, watch: Watch) -> Result:
+        n = Q.shape[0]
+        if self.n_components > n:
+            raise InputError(f"n_components={self.n_components} must be at most n_features={n}")
         sparsity = _at_most(self.sparsity, n)
-        together = settings.objective is Objective.JOINT
-        teller = Teller(type(self).__name__, self.n_components, self.verbose, together=together)
-        heard = teller if self.verbose else None
-        result = solve_as_set(Q, sparsity, self.n_components, settings, self.threshold, heard)
-        teller.close()
+        result = solve_as_set(
+            Q, sparsity, self.n_components, settings, self.threshold, watch=watch, form=False
+        )
         names = getattr(self, "feature_names_in_", None)
         return replace(result, feature_names=None if names is None else tuple(names.tolist()))
 

@@ -188,6 +188,8 @@ class NearSearch:
     ) -> tuple[Listing, IntArray, Rung, str]:
         """List them; of which features they are places, why no other one, or why there may be."""
         form, stop = self._form, self.watch.out_of_time
+        best = outcome.best
+        assert best is not None
         rungs = with_arguments(outcome.rungs) if self.settings.proof else list(outcome.rungs)
         below = rungs[self.size - 2].upper if 1 < self.size <= len(rungs) + 1 else math.inf
         lowered = level - self._margin
@@ -196,6 +198,9 @@ class NearSearch:
         if below < lowered or isinstance(form, DataForm):
             sieve = form.sieve(self.size, lowered, below, stop)
             kept, outside = sieve.kept, sieve.outside
+        if math.isinf(outside) and stop():
+            # Nothing is known of any feature: there was no time to look.
+            kept = np.union1d(kept, np.flatnonzero(best.vector))
         problem, kept = form.restricted(kept, self.size)
         banned = np.flatnonzero(np.isin(kept, self._banned))
         lowest = level - 0.5 * self._margin

@@ -21,6 +21,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.data.chunks import is_distributed
 from orthospca.data.cluster import ClusterColumns
 from orthospca.data.columns import Columns, LocalColumns
+from orthospca.data.forming import GiveUp, never
 from orthospca.data.sparse import SparseColumns
 from orthospca.data.tiles import Lists, Moments, is_constant
 from orthospca.model.validation import column_name, names_of, numbers_of, validate_range
@@ -93,8 +94,13 @@ class DataCovariance:
 
     def submatrix(self, indices: IntArray) -> Array:
         """Return ``Q[indices][:, indices]``, exactly symmetric."""
-        product = self.source.cross(indices, indices)
-        return 0.5 * (product + product.T)
+        found = self.formed(indices, never)
+        assert found is not None
+        return found
+
+    def formed(self, indices: IntArray, give_up: GiveUp) -> Array | None:
+        """As :meth:`submatrix`, piece by piece; None if ``give_up``, told what is done, says so."""
+        return self.source.square(indices, give_up)
 
     def variances(self, vectors: Sequence[Array]) -> list[float]:
         """Return ``‖Bx‖² / xᵀx`` of each vector, rounded down: it has no less."""

@@ -188,6 +188,8 @@ class ProgressDisplay:
             self._take(prefix, progress)
 
     def _take(self, prefix: str, progress: Progress) -> None:
+        if not math.isfinite(progress.lower) and not math.isfinite(progress.upper):
+            return  # nothing is known yet
         last, now = self._last, self._clock()
         if last is not None and (last[0], last[1].stage) != (prefix, progress.stage):
             if self._live is None:

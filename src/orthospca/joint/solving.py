@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from orthospca._typing import Array, IntArray
+from orthospca.bounds.classical import gershgorin_bound
 from orthospca.joint.ascent import SetSearch
 from orthospca.joint.listing import supports_above
 from orthospca.joint.multipliers import Multipliers
@@ -42,6 +43,8 @@ FIRST_STEPS, MANY = 8, 100
 RESOLUTION = 1e-13
 #: Nodes of the tree, if neither these nor the time is limited.
 DEFAULT_NODES = 400
+#: Order up to which the bound of ordinary PCA costs next to nothing.
+SMALL_SPECTRUM = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +138,7 @@ class _JointSolve:
             self._at_the_root(found)
             self.note = "with a proof there is no branching, which a certificate does not hold"
             return self._result(Status.PROOF_LIMIT)
-        spectral = spectral_bound(self.Q, len(self.limits)) if self.Q.any() else 0.0
-        self.upper = min(spectral, _bound_of_stages(found, self.limits))
+        self.upper = min(self._spectral(), _bound_of_stages(found, self.limits))
         self._report()
         few = count_patterns(len(self.Q), max(self.limits)) <= LARGEST_LIST
         if not (few or self._done):
@@ -147,6 +149,15 @@ class _JointSolve:
             else:
                 self._branch_on_listed()
         return self._result(Status.WORK_LIMIT)
+
+    def _spectral(self) -> float:
+        """The bound of ordinary PCA, or that of the rows where there is no time for it."""
+        if not self.Q.any():
+            return 0.0
+        n = len(self.Q)
+        if n <= SMALL_SPECTRUM or self.watch.has_time_for(2.0 * n**3):
+            return spectral_bound(self.Q, len(self.limits))
+        return add_up(*(gershgorin_bound(self.Q, size) for size in self.limits), 0.0)
 
     @property
     def _done(self) -> bool:

@@ -16,7 +16,7 @@ from orthospca.numerics.rounding import add_up
 Callback = Callable[[Progress], "bool | None"]
 
 #: Seconds after which the callback hears that the work goes on, even if nothing has changed.
-HEARTBEAT = 1.0
+HEARTBEAT = 0.5
 
 
 class Journal:
@@ -103,9 +103,10 @@ class Journal:
             return False
         if self._thread != threading.get_ident():
             return False
-        self._told = time.perf_counter()
         last = self.last
         if last is None:
-            return False
+            # Nothing is known yet, as while a covariance is formed; whoever listens may stop it.
+            nothing = Progress(self.stage, 0, 0, -math.inf, math.inf, self._clock.elapsed)
+            return self.tell(nothing)
         self.history[-1] = replace(last, elapsed=self._clock.elapsed)
         return self.tell(self.history[-1])

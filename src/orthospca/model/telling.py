@@ -53,6 +53,8 @@ class Teller:
 
     def __call__(self, progress: Progress) -> None:
         """Hear where the search stands."""
+        if not math.isfinite(progress.lower) and not math.isfinite(progress.upper):
+            return  # nothing is known yet
         last, self._last = self._last, progress
         if last is not None and last.stage != progress.stage:
             self._print(last, "done")

@@ -179,7 +179,7 @@ class MatrixForm:
     def sieve(self, size: int, level: float, below: float, stop: Callable[[], bool]) -> Sieve:
         """Find the features that a support above the level can contain, by the border rule."""
         kept = np.flatnonzero(stays(level, below, self._diagonal, self._sums[:, size - 2]))
-        kept = sieve_within(self.problem, self._diagonal, kept, size, level, below)
+        kept = sieve_within(self.problem, self._diagonal, kept, size, level, below, stop=stop)
         return Sieve(kept, level)
 
     def bound_without_level(self, size: int, below: float) -> float:
@@ -212,7 +212,8 @@ class MatrixForm:
         """The largest eigenvalue, then a relaxation that is content with a coarse level."""
         problem, everything = self.problem, np.arange(self.n_features)
         upper = math.inf
-        if self.n_features <= tuning.relaxation.largest_eigenvalue:
+        n = self.n_features
+        if n <= tuning.relaxation.largest_eigenvalue and watch.has_time_for(float(n) ** 3):
             upper = eigenvalue_bound(problem, everything)[0]
         level = best.value + tuning.relaxation.coarse * abs(best.value)
         if upper <= level or watch.out_of_time():
@@ -234,6 +235,7 @@ def sieve_within(
     level: float,
     below: float,
     radius: float = 0.0,
+    stop: Callable[[], bool] | None = None,
 ) -> IntArray:
     """Apply the border rule to what is left of a matrix, as long as rows get shorter.
 
@@ -248,13 +250,15 @@ def sieve_within(
     radius : float
         How far an entry of the matrix may be from the true one, before components are projected
         out.
+    stop : callable, optional
+        Asked before each round; what has not been looked at is kept.
     """
     if size < 2 or not level > below:
         return kept
     radius += problem.projected_radius
     touched: BoolArray = np.zeros(problem.n_features, dtype=bool)
     touched[problem.touched] = True
-    while len(kept) > size:
+    while len(kept) > size and not (stop is not None and stop()):
         part = problem.projected[np.ix_(kept, kept)]
         sums = largest_squares(part, size - 1, radius)[:, -1]
         sums[touched[kept]] = math.inf

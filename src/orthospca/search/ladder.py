@@ -216,6 +216,8 @@ class Ladder:
             if outside >= cap:
                 return Rung(size, best, cap, argument=why)
             return Rung(size, best, outside, argument=Argument(Ground.SIEVE, level, kept))
+        if self.watch.out_of_time():
+            return Rung(size, best, cap, argument=why)
         known = self.knowledge(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
         self._close(known, self.settings)
         self._resisted += known.upper > level

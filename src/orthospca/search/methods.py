@@ -295,6 +295,8 @@ def _last_rung(
             known.tighten(outside, Argument(Ground.SIEVE, level, kept))
             known.settle(outside, Reason.CLIMBED)
             return None
+        if known.watch.out_of_time():
+            return known.watch.verdict(known.nodes)
         local = ladder.knowledge(problem, kept, best, known.tolerance, known.upper)
         local.watch, local.nodes = known.watch, known.nodes
         close = close_thoroughly
