@@ -24,6 +24,7 @@ from benchmarks.kernel import (
     thread_cases,
 )
 from benchmarks.ladder import LADDER_COLUMNS, WIDE_COLUMNS, ladder_cases, wide_cases
+from benchmarks.limits import LIMIT_COLUMNS, limit_cases
 from benchmarks.measure import COLUMNS, Case, Row, Settings, measure
 from benchmarks.peers.table import PEER_COLUMNS, peer_cases
 from benchmarks.proofs import PROOF_COLUMNS, proof_cases
@@ -207,6 +208,7 @@ TABLES: tuple[Table, ...] = (
     Table("ladder", "All sparsities of a first component to 1e-4", LADDER_COLUMNS, ladder_cases),
     Table("wide", "Gene expression as it is downloaded", WIDE_COLUMNS, wide_cases),
     Table("anytime", "Hard problems under a time limit", ANYTIME_COLUMNS, anytime_cases),
+    Table("limits", "Whether time limits hold", LIMIT_COLUMNS, limit_cases),
     Table("proofs", "Certificates", PROOF_COLUMNS, proof_cases),
     Table("steps", "Steps of a walk, compiled and in NumPy", STEP_COLUMNS, step_cases),
     Table("kernel", "Hard solves, compiled and in NumPy", KERNEL_COLUMNS, kernel_cases),

@@ -16,12 +16,14 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from orthospca._errors import InputError
-from orthospca._methods import Method
+from orthospca._methods import Method, Objective
 from orthospca._typing import AnyArray, Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.moments import matrix_of, sum_of_squares, validate_weights
-from orthospca.facade import solve_as_set
+from orthospca.facade import FORMING_SHARE, can_do_without, solve_as_set
+from orthospca.model import words
+from orthospca.model.limits import Watch
 from orthospca.model.result import Result, Status, format_gap
 from orthospca.model.settings import Settings
 from orthospca.model.telling import Teller
@@ -71,9 +73,9 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     threshold : float, "auto" or Blocks, default=0.0
         As in :func:`orthospca.solve`.
     time_limit : float, optional
-        Seconds for all components together.
+        Seconds for the whole fit.
     node_limit : int, optional
-        Nodes of the search for each component.
+        Nodes of the search for each component; with ``objective="joint"`` for all together.
     n_jobs : int, optional
         Threads, as in joblib.  The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -103,6 +105,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Mean variance of Q in the directions orthogonal to all components; 0 if there are none.
     upper_bounds_ : array of shape (n_components,)
         Proved: no feasible vector of the k-th stage, given the components before it, has more.
+        With ``objective="joint"``: no sparse vector in the place of the k-th component, orthogonal
+        to all the others, has more; the bound of the set is ``result_.joint_upper_bound``.
     gaps_ : array of shape (n_components,)
         ``(upper_bounds_ - explained_variance_) / |explained_variance_|``.
     status_ : Status
@@ -110,7 +114,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     result_ : Result
         Everything that :func:`orthospca.solve` returned.
     certificate_ : Certificate or None
-        The proof of ``upper_bounds_``, of the matrix Q as it was computed; None without ``proof``.
+        The proof of ``upper_bounds_``, or of the bound of the set, for the matrix Q as it was
+        computed; None without ``proof``.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has feature names that are all strings.
@@ -212,6 +217,11 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if self.method not in ORTHOGONAL_METHODS:
             known = ", ".join(map(repr, ORTHOGONAL_METHODS))
             raise InputError(f"method must be one of {known}, got {self.method!r}")
+        settings = self._settings()
+        together = settings.objective is Objective.JOINT
+        teller = Teller(type(self).__name__, self.n_components, self.verbose, together=together)
+        # The limit is for everything, and so the clock starts before the data are looked at.
+        watch = settings.watch(teller if self.verbose else None)
         if self.covariance == "precomputed":
             if sample_weight is not None:
                 raise InputError("sample_weight must be None with covariance='precomputed'")
@@ -222,18 +232,22 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             X = self._observations(X, reset=True, ensure_min_samples=2)
             dtype = X.dtype
             correlation = self.covariance == "correlation"
-            if X.shape[1] > self._tuning.wide.formed and sample_weight is None:
-                # Too many features for a covariance matrix: the solver reads the data instead.
+            found = None
+            if X.shape[1] <= self._tuning.wide.formed or sample_weight is not None:
+                found = self._formed(X, sample_weight, settings, watch)
+            if found is not None:
+                mean, Q, scale = found
+            else:
+                # Too many features for a matrix, or too little time: the solver reads the data.
                 Q = DataCovariance(X, correlation=correlation)
                 mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
-            else:
-                names = getattr(self, "feature_names_in_", None)
-                mean, Q, scale = matrix_of(X, sample_weight, correlation, names)
-        result = self._solve(Q)
+        result = self._solve(Q, settings, watch)
+        teller.close()
         if self.covariance != "precomputed":
             result = self._noting_constants(result, Q)
+        if result.n_components == 0 and result.status is Status.TIME_LIMIT:
+            raise self._too_short()
         if result.n_components == 0:
-            # Only an interrupt can come before the first feasible vector.
             raise KeyboardInterrupt("interrupted before a component was found")
         self._keep(result, mean.astype(dtype), scale.astype(dtype), dtype)
         self._warn()
@@ -408,14 +422,38 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             sentence = str(error).replace("Q must", "X must", 1).replace("got nan", "got NaN", 1)
             raise InputError(sentence) from None
 
-    def _solve(self, Q: Array | DataCovariance) -> Result:
-        n = Q.shape[0]
-        if validate_integer("n_components", self.n_components, 1) > n:
-            raise InputError(f"n_components={self.n_components} must be at most n_features={n}")
+    def _formed(
+        self, X: Any, sample_weight: Any, settings: Settings, watch: Watch
+    ) -> tuple[Array, Array, Array] | None:
+        """Mean, matrix and scale; None where the solver does better without, for want of time."""
+        optional = sample_weight is None and can_do_without(settings, self.threshold)
+        share = FORMING_SHARE if optional else 1.0
+        began = watch.clock.elapsed
+
+        def give_up(done: float) -> bool:
+            return watch.is_too_slow(done, watch.clock.elapsed - began, share)
+
+        names = getattr(self, "feature_names_in_", None)
+        standardise = self.covariance == "correlation"
+        with watch.listening():
+            found = matrix_of(X, sample_weight, standardise, names, give_up)
+        if found is None and not optional:
+            if watch.interrupted:
+                raise KeyboardInterrupt("interrupted before a component was found")
+            raise self._too_short()
+        return found
+
+    def _too_short(self) -> InputError:
+        return InputError(
+            f"time_limit must be long enough to form the covariance of X, got {self.time_limit}"
+        )
+
+    def _settings(self) -> Settings:
+        validate_integer("n_components", self.n_components, 1)
         seed = self.random_state
         if seed is not None and not isinstance(seed, numbers.Integral):
             seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
-        settings = Settings.validate(
+        return Settings.validate(
             objective=self.objective,
             method=self.method,
             eps=self.eps,
@@ -427,11 +465,15 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             tuning=self._tuning,
             proof=self.proof,
         )
+
+    def _solve(self, Q: Array | DataCovariance, settings: Settings, watch: Watch) -> Result:
+        n = Q.shape[0]
+        if self.n_components > n:
+            raise InputError(f"n_components={self.n_components} must be at most n_features={n}")
         sparsity = _at_most(self.sparsity, n)
-        teller = Teller(type(self).__name__, self.n_components, self.verbose)
-        heard = teller if self.verbose else None
-        result = solve_as_set(Q, sparsity, self.n_components, settings, self.threshold, heard)
-        teller.close()
+        result = solve_as_set(
+            Q, sparsity, self.n_components, settings, self.threshold, watch=watch, form=False
+        )
         names = getattr(self, "feature_names_in_", None)
         return replace(result, feature_names=None if names is None else tuple(names.tolist()))
 
@@ -467,19 +509,25 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _warn(self) -> None:
         """Say what is missing, if anything is, and what to do about it."""
         found, asked, reason = self.n_components_, self.n_components, self.status_.value
-        open_stages = [stage for stage in self.result_.stages if stage.status is not Status.OPTIMAL]
-        advice = (
-            "To go on, raise time_limit or node_limit; to be content with less, raise gap or eps, "
-            "or lower sparsity."
-        )
+        result, advice = self.result_, words.advice(self.result_)
+        open_stages = [stage for stage in result.stages if words.is_open(result, stage)]
         if open_stages:
             largest = format_gap(max(stage.gap for stage in open_stages))
-            warnings.warn(
+            missing = (
                 f"{len(open_stages)} of {found} components are not certified within the tolerance "
                 f"({reason}); the largest gap is {largest}. The components are orthogonal and "
-                f"sparse, and upper_bounds_ are proved. {advice}",
-                ConvergenceWarning,
-                stacklevel=3,
+                "sparse, and upper_bounds_ are proved."
+            )
+            if words.is_set(result):
+                missing = (
+                    f"The set of {found} components is not certified within the tolerance "
+                    f"({reason}); its gap is {words.gap_of_set(result)}. The components are "
+                    "orthogonal and sparse, and result_.joint_upper_bound is proved."
+                )
+            warnings.warn(f"{missing} {advice}", ConvergenceWarning, stacklevel=3)
+        elif words.verdict(result) == words.TIES_OPEN:
+            warnings.warn(
+                f"Each component is certified, but {result.note}.", ConvergenceWarning, stacklevel=3
             )
         if found == asked:
             return

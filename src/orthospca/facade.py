@@ -29,9 +29,10 @@ from orthospca.joint.solving import solve_jointly
 from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
 from orthospca.model.problem import Problem
-from orthospca.model.result import Component, Result
+from orthospca.model.result import Component, Result, Status
 from orthospca.model.settings import Settings
-from orthospca.model.validation import validate_names, validate_path
+from orthospca.model.validation import validate_covariance, validate_names, validate_path
+from orthospca.numerics.exact import total_down
 from orthospca.numerics.rounding import add_up
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.search.sequence import Found, Stages, run_stages
@@ -39,10 +40,16 @@ from orthospca.search.stages import DeflatedStages, MatrixStages
 from orthospca.supports.enumeration import refuse_if_too_many
 from orthospca.wide.stage import WideProblem, WideStages
 
-#: Order up to which the bound of ordinary PCA is part of every result.
-LARGEST_SPECTRUM = 1000
+#: Orders up to which the bound of ordinary PCA is part of every result, and of those that there is
+#: time for.
+SMALL_SPECTRUM, LARGEST_SPECTRUM = 300, 1000
 #: Bytes of centred data up to which they are written down for a proof.
 LARGEST_FACTOR = 2**30
+#: Where data can be solved without their matrix, it is formed if that takes at most this share of
+#: the time that is left.
+FORMING_SHARE = 0.7
+#: Multiplications a second of the fastest machine: what takes it too long is not begun.
+FASTEST = 1e11
 
 
 def solve(
@@ -84,8 +91,10 @@ def solve(
         the one that lets the following stages be largest; ``Result.note`` says whether all ties
         were examined.  ``"joint"``: the components with the largest total variance, with a proved
         bound on the total of every such set, ``Result.joint_upper_bound``; the bound of each
-        component then says what another one in its place could have at most.  Without a limit of
-        time or nodes a joint search ends after a few hundred nodes.  The last two need a matrix,
+        component then says what another one in its place could have at most, and its status is
+        ``PART_OF_SET``: it is the set that is certified.  Without a limit of time or nodes a joint
+        search ends after a few hundred nodes, with the status ``WORK_LIMIT``.  The last two need a
+        matrix,
         ``method="branch-and-bound"`` and no threshold.
     method : {"branch-and-bound", "enumeration", "eigenvalue", "deflation"}
         ``"branch-and-bound"`` certifies sparsity after sparsity, each of which leaves few features
@@ -106,10 +115,10 @@ def solve(
         The blocks themselves, from :func:`orthospca.block_diagonalize`, may be given as well.
         ``"deflation"`` has no use for blocks and refuses a positive threshold.
     time_limit : float, optional
-        Seconds for the whole solve.  Each stage may use two fifths of what is left when it begins,
-        or an equal share if that is more.
+        Seconds for the whole solve, forming the matrix of data included.  Each stage may use two
+        fifths of what is left when it begins, or an equal share if that is more.
     node_limit : int, optional
-        Nodes for each stage.
+        Nodes for each stage; for all components together with ``objective="joint"``.
     n_jobs : int, optional
         Jobs over nodes, or over blocks, as in joblib: threads, unless ``joblib.parallel_config``
         names another backend for the blocks.  The result does not depend on it.
@@ -121,7 +130,8 @@ def solve(
         Whether the result carries a certificate, ``Result.certificate``, that
         :func:`orthospca.verify` accepts without trusting the solver.  Only such arguments are then
         used as it can hold: one tree for each stage, no relaxation, and no blocks, so that a
-        threshold has no effect; for a joint set the bound of one matrix, without branching.
+        threshold has no effect; for a joint set the bound of one matrix, without branching.  Where
+        they leave a gap, the status is ``PROOF_LIMIT``.
     resume : path, optional
         A file to keep the certificate in, with ``proof`` as if it were true.  If it is there
         already, it is verified, its finished stages and rungs are not proved again, and one of
@@ -181,6 +191,8 @@ def solve_as_set(
     known: Sequence[Component] = (),
     resume: Path | None = None,
     names: Any = None,
+    watch: Watch | None = None,
+    form: bool = True,
 ) -> Result:
     """As :func:`solve`, with its settings in one piece.
 
@@ -190,26 +202,56 @@ def solve_as_set(
         As in :func:`solve`.
     settings : Settings
     learnt : WideProblem, optional
-        May hold what earlier solves have learnt about the rows of Q, if it is given by data.
+        Holds what earlier solves have learnt about the rows of Q, which is given by data and is
+        not formed.
     known : sequence of Component
         The first components, if they are known already; they are not sought again.
     resume : path, optional
         As in :func:`solve`.
     names : sequence of str, optional
         As ``feature_names`` in :func:`solve`.
+    watch : Watch, optional
+        Whose clock is running already.
+    form : bool
+        Whether the matrix of data may be formed, if it is small enough and there is time.
     """
-    wide = is_wide(Q, settings)
-    reader = DataProblem if wide else Problem
-    problem = reader.validate(Q, sparsity, n_components)
-    threshold = validate_threshold(threshold, problem.n_features, settings.method, not wide)
-    names = validate_names(names, problem.n_features, problem.feature_names)
-    watch = settings.watch(callback)
+    watch = watch or settings.watch(callback)
+    with watch.listening():
+        given = (Q, sparsity, n_components, settings, threshold)
+        return _solve(*given, learnt, known, resume, names, watch, form)
+
+
+def _solve(
+    Q: Any,
+    sparsity: Any,
+    n_components: Any,
+    settings: Settings,
+    threshold: Any,
+    learnt: WideProblem | None,
+    known: Sequence[Component],
+    resume: Path | None,
+    names: Any,
+    watch: Watch,
+    form: bool,
+) -> Result:
+    formed = form and learnt is None and not is_wide(Q, settings)
+    given = (DataProblem if isinstance(Q, DataCovariance) else Problem).validate(
+        Q, sparsity, n_components
+    )
+    threshold = validate_threshold(threshold, given.n_features, settings.method, formed)
+    names = validate_names(names, given.n_features, given.feature_names)
     if settings.objective is not Objective.STAGEWISE:
-        _refuse_what_needs_stages(problem, settings.objective, threshold, resume)
+        _refuse_what_needs_stages(given, settings.objective, threshold, resume, formed)
+    problem = given
+    if isinstance(given, DataProblem) and formed:
+        problem = read_matrix(given, settings, watch, threshold)
+        if isinstance(problem, DataProblem) and not can_do_without(settings, threshold):
+            return _nothing(problem, settings, watch, names)
+    if settings.objective is not Objective.STAGEWISE:
         assert isinstance(problem, Problem)
-        with watch.listening(), single_threaded_blas():
+        with single_threaded_blas():
             return _solve_together(problem, settings, watch, names)
-    with watch.listening(), single_threaded_blas():
+    with single_threaded_blas():
         if isinstance(problem, DataProblem):
             stages = _stages_of_data(problem, threshold, settings, watch, learnt)
         else:
@@ -220,7 +262,7 @@ def solve_as_set(
             known = recorder.finished or known
         found = run_stages(stages, problem.sparsity, settings.tolerance, watch, known, recorder)
         certificate = None if recorder is None else recorder.close(found)
-        together = _bound_of_all(problem, settings, found)
+        together = _bound_of_all(problem, settings, found, watch)
     return _result(problem, settings, watch, found, names, stages.note, certificate, together)
 
 
@@ -256,9 +298,13 @@ def _result(
 
 
 def _refuse_what_needs_stages(
-    problem: Problem | DataProblem, objective: Objective, threshold: Any, resume: Path | None
+    problem: Problem | DataProblem,
+    objective: Objective,
+    threshold: Any,
+    resume: Path | None,
+    formed: bool,
 ) -> None:
-    if isinstance(problem, DataProblem):
+    if not formed:
         raise InputError(
             f"objective must be 'stagewise' for data with {problem.n_features} features, got "
             f"{str(objective)!r}, which needs a matrix"
@@ -288,7 +334,7 @@ def _solve_together(
     else:
         answer = solve_lexicographically(Q, problem.sparsity, settings, watch)
         found, note = answer.found, answer.note
-        together = _bound_of_all(problem, settings, found)
+        together = _bound_of_all(problem, settings, found, watch)
         if settings.proof:
             certificate = Recorder(*certified_by(problem), problem.sparsity, settings, None).close(
                 found
@@ -296,7 +342,9 @@ def _solve_together(
     return _result(problem, settings, watch, found, names, note, certificate, together)
 
 
-def _bound_of_all(problem: Problem | DataProblem, settings: Settings, found: Found) -> float:
+def _bound_of_all(
+    problem: Problem | DataProblem, settings: Settings, found: Found, watch: Watch
+) -> float:
     """A bound on the total variance of every set, where it costs little."""
     count = len(found.components)
     if settings.method is Method.DEFLATION or count == 0:
@@ -306,9 +354,11 @@ def _bound_of_all(problem: Problem | DataProblem, settings: Settings, found: Fou
     if max(limits) <= limits[0]:
         # What holds for the first component holds for every one.
         upper = add_up(*([found.components[0].upper_bound] * count), 0.0)
-    if isinstance(problem, Problem) and count > 1 and problem.n_features <= LARGEST_SPECTRUM:
+    n = problem.n_features
+    little = n <= SMALL_SPECTRUM or (n <= LARGEST_SPECTRUM and watch.has_time_for(4.0 * n**3))
+    if isinstance(problem, Problem) and count > 1 and little:
         upper = min(upper, spectral_bound(problem.covariance, count))
-    return max(upper, math.fsum(component.variance for component in found.components))
+    return max(upper, total_down(component.variance for component in found.components))
 
 
 def certified_by(problem: Problem | DataProblem) -> tuple[Array, str]:
@@ -323,6 +373,59 @@ def certified_by(problem: Problem | DataProblem) -> tuple[Array, str]:
             f"got {m} × {n} numbers"
         )
     return covariance.factor(np.arange(n)), "factor"
+
+
+def can_do_without(settings: Settings, threshold: Any = 0.0) -> bool:
+    """Whether data can be solved without their matrix."""
+    if isinstance(threshold, Blocks) or threshold not in (0.0, "auto"):
+        return False
+    ways = (Method.BRANCH_AND_BOUND, Method.EIGENVALUE)
+    stagewise = settings.objective is Objective.STAGEWISE
+    return stagewise and settings.method in ways and not settings.proof
+
+
+def read_matrix(
+    problem: DataProblem, settings: Settings, watch: Watch, threshold: Any = 0.0
+) -> Problem | DataProblem:
+    """Form the matrix of a problem given by data, or leave it where that takes too long.
+
+    Parameters
+    ----------
+    problem : DataProblem
+    settings : Settings
+    watch : Watch
+    threshold : float, "auto" or Blocks
+    """
+    matrix = formed_in_time(problem.covariance, settings, watch, threshold)
+    if matrix is None:
+        return problem
+    return Problem(matrix, problem.sparsity, problem.feature_names)
+
+
+def formed_in_time(
+    Q: DataCovariance, settings: Settings, watch: Watch, threshold: Any = 0.0
+) -> Array | None:
+    """Form the whole matrix; None if that takes too much of the time, or was interrupted."""
+    began = watch.clock.elapsed
+    share = FORMING_SHARE if can_do_without(settings, threshold) else 1.0
+    if Q.source.cost(Q.n_features) > FASTEST * share * watch.seconds_left:
+        return None
+
+    def give_up(done: float) -> bool:
+        return watch.is_too_slow(done, watch.clock.elapsed - began, share)
+
+    matrix = Q.formed(np.arange(Q.n_features), give_up)
+    return None if matrix is None else validate_covariance(matrix)
+
+
+def _nothing(
+    problem: DataProblem, settings: Settings, watch: Watch, names: tuple[str, ...] | None
+) -> Result:
+    """No component: the matrix that they need could not be formed in time."""
+    status = watch.verdict() or Status.TIME_LIMIT
+    found = Found((), False, math.nan, status)
+    note = "there was no time to form the covariance of the data, which this needs"
+    return _result(problem, settings, watch, found, names, note, None, math.nan)
 
 
 def is_wide(Q: Any, settings: Settings) -> bool:

@@ -6,7 +6,6 @@ What is proved for one sparsity is used for the others: see ``links.py``.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,8 +17,9 @@ from orthospca._methods import Method
 from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
-from orthospca.facade import is_wide, solve_as_set
+from orthospca.facade import can_do_without, formed_in_time, is_wide, solve_as_set
 from orthospca.links import FINISHED, Links, taken_over
+from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Progress, Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.sparsity_path import Change, SparsityPath
@@ -91,7 +91,8 @@ def sparsity_path(
     Returns
     -------
     SparsityPath
-        If it was stopped by Ctrl-C or the callback, with the sparsities that were reached.
+        If it was stopped by Ctrl-C, the callback or the time limit, with the sparsities that were
+        reached, the largest at least.
 
     Examples
     --------
@@ -127,14 +128,23 @@ def path_as_set(
     feature_names: Any = None,
 ) -> SparsityPath:
     """As :func:`sparsity_path`, with its settings in one piece."""
-    started = time.perf_counter()
+    asked: tuple[int, ...] = ()
+
+    def hear(progress: Progress) -> bool:
+        """While the matrix is formed; the largest sparsity comes next."""
+        return bool(callback is not None and callback(asked[-1], progress))
+
+    watch = settings.watch(hear)
     if settings.method is Method.DEFLATION:
         raise InputError("method must not be 'deflation': its bounds do not speak of Q")
-    covariance, own_names = _covariance_of(Q, settings)
-    n = covariance.shape[0]
-    names = validate_names(feature_names, n, own_names)
+    given = Q if isinstance(Q, DataCovariance) else validate_covariance(Q)
+    n = given.shape[0]
+    names = validate_names(feature_names, n, names_of(Q))
     asked = validate_sparsities(sparsities, n)
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
+    covariance = _covariance_of(given, settings, threshold, watch)
+    if covariance is None or watch.interrupted:
+        return _without_matrix(count, watch)
     links = Links(settings.tolerance, covariance)
     learnt = None
     if isinstance(covariance, DataCovariance):
@@ -166,13 +176,18 @@ def path_as_set(
         """Seconds for one of several sparsities that are still to be solved."""
         if settings.time_limit is None:
             return None
-        return max(0.0, started + settings.time_limit - time.perf_counter()) / among
+        return watch.seconds_left / among
 
     try:
         for position, sparsity in enumerate(reversed(asked)):
             left = share(len(asked) - position)
-            taken = taken_over(larger, sparsity)
-            result = solve_one(sparsity, left) if taken is None else taken
+            result = taken_over(larger, sparsity)
+            if result is None and left == 0.0 and larger is not None:
+                result = _met_on_the_way(larger, sparsity)
+                if result is None:
+                    continue
+            if result is None:
+                result = solve_one(sparsity, left)
             if result.stages:
                 found[sparsity] = larger = result
             if stop:
@@ -194,6 +209,8 @@ def path_as_set(
     open_statuses = [r.status for r in results if r.status not in FINISHED]
     # A limit says more than what rounding leaves.
     open_statuses.sort(key=lambda status: status is Status.PRECISION)
+    if not stop and len(reached) < len(asked):
+        open_statuses.insert(0, Status.TIME_LIMIT)
     status = Status.INTERRUPTED if stop else next(iter(open_statuses), Status.OPTIMAL)
     return SparsityPath(
         sparsities=reached,
@@ -202,8 +219,15 @@ def path_as_set(
         gaps=_table(results, count, "gaps"),
         results=results,
         status=status,
-        runtime=time.perf_counter() - started,
+        runtime=watch.clock.elapsed,
     )
+
+
+def _without_matrix(count: int, watch: Watch) -> SparsityPath:
+    """No sparsity was reached: there was no time to form the matrix."""
+    nothing = np.zeros((0, count))
+    status = watch.verdict() or Status.TIME_LIMIT
+    return SparsityPath((), nothing, nothing, nothing, (), status, watch.clock.elapsed)
 
 
 def _certified_result(point: Component, sparsity: int, larger: Result) -> Result:
@@ -219,6 +243,18 @@ def _certified_result(point: Component, sparsity: int, larger: Result) -> Result
         history=(),
         path=larger.path[:sparsity],
     )
+
+
+def _met_on_the_way(larger: Result, sparsity: int) -> Result | None:
+    """What was found and proved for a sparsity on the way to a larger one, as a result."""
+    if len(larger.sparsity) > 1 or len(larger.path) < sparsity:
+        return None
+    point = larger.path[sparsity - 1]
+    if np.count_nonzero(point.vector) > sparsity:
+        return None
+    if point.status is not Status.OPTIMAL:
+        point = replace(point, status=Status.TIME_LIMIT)
+    return replace(_certified_result(point, sparsity, larger), status=point.status)
 
 
 def _is_closer(result: Result, other: Result) -> bool:
@@ -286,14 +322,16 @@ def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
 
 
 def _covariance_of(
-    Q: Any, settings: Settings
-) -> tuple[Array | DataCovariance, tuple[str, ...] | None]:
-    """Return the matrix, formed once for the whole path unless it is too large, and its names."""
-    if not isinstance(Q, DataCovariance):
-        return validate_covariance(Q), names_of(Q)
-    if is_wide(Q, settings):
-        return Q, Q.feature_names
-    return validate_covariance(Q.submatrix(np.arange(Q.n_features))), Q.feature_names
+    Q: Array | DataCovariance, settings: Settings, threshold: Any, watch: Watch
+) -> Array | DataCovariance | None:
+    """The matrix, formed once for the whole path, or the data; None if they would not do."""
+    if not isinstance(Q, DataCovariance) or is_wide(Q, settings):
+        return Q
+    with watch.listening():
+        matrix = formed_in_time(Q, settings, watch, threshold)
+    if matrix is not None:
+        return matrix
+    return Q if can_do_without(settings, threshold) else None
 
 
 class _Watcher:

@@ -14,26 +14,32 @@ rung claims a bound b_s for s nonzeros, for one of these reasons:
 - SUMS: no support has rows with larger sums, or of data variances with a larger sum.
 
 Another kind of certificate says of a list of supports: *no other one reaches the level L*.  The
-argument is the same ladder, but that its last tree may end in supports that are listed.
+argument is the same ladder, but that it ends with a tree, which may end in supports listed.
 
 A third kind says of a set of components: *no such set, one orthogonal to the other, has a total
 variance above U*.  The argument is a matrix A with Q - A positive semidefinite, and for each
 sparsity a ladder of A: ``Σ xᵀQx ≤ tr(Q - A) + Σ xᵀAx`` for orthonormal x.
 
 Everything is computed anew, in floating point, with errors bounded on the unfavourable side.
+
+``python verify.py certificate.zip`` answers from any folder; ``--help`` says what else it can do.
 """
 
 from __future__ import annotations
 
+import argparse
+import decimal
 import hashlib
 import io
 import itertools
 import json
 import math
 import sys
+import time
 import types
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -51,12 +57,14 @@ UNIT, TINY = 2.0**-53, 1e-290
 ORTHOGONALITY = 1e-12
 #: Where it is claimed that no orthogonal vector is left, there is none that is so up to this.
 SINGULAR = 0.98 * ORTHOGONALITY
-#: Variances are what the components have, up to this share …
+#: Components have the variances stated, and no more than this share of them is left unsaid …
 ACCURACY = 1e-11
 #: … and no vector on a listed support has more than is said, up to this share of the largest entry.
 LARGEST_EXCESS = 1e-9
-#: What a file may contain at most: bytes once unpacked, those of the manifest, and members.
-LARGEST_FILE, LARGEST_MANIFEST, MOST_MEMBERS = 2**31, 2**20, 20_000
+#: Bytes that a file may unpack to and seconds that a check may take, unless it is said otherwise.
+MAX_BYTES, TIME_LIMIT = 2**28, 3600.0
+#: Bytes of the manifest, and members of a file, at most.
+LARGEST_MANIFEST, MOST_MEMBERS = 2**20, 20_000
 #: Bytes in which the header of an array ends.
 LONGEST_HEADER = 2**12
 #: Sums of squares of rows that are kept, at most, and rows worked on at once.
@@ -69,6 +77,8 @@ LARGEST_LEAF, LARGEST_END = 100_000, 2**18
 PENALTIES = (0.0, 10.0, 1e3, 1e5)
 #: Rounds of weights that a step is given, and whether what each of them shows is used.
 WEIGHTS = ((3, False), (8, True))
+#: A difference, as a share of the largest entry, that sums in another order may cause.
+ROUNDING = 1e-12
 
 Array = Any
 Progress = Callable[[float], None]
@@ -77,6 +87,10 @@ Reach = Callable[[tuple[int, ...], float], float]
 
 class Unreadable(ValueError):
     """The file is not a certificate, or damaged so that nothing can be said of it."""
+
+
+class Undecided(Unreadable):
+    """A limit was met, or the matrix is not there: nothing is proved, and nothing refuted."""
 
 
 class Rejected(Exception):
@@ -100,6 +114,12 @@ class Verdict:
         Of a set that was verified as a whole, the total variance; None otherwise.
     joint_upper_bound : float or None
         The bound that was proved for the total of every such set; None otherwise.
+    undecided : bool
+        Whether nothing was refuted either: a limit was met, or the matrix is not there.
+    statement : str
+        What was proved, in words; empty unless verified.
+    details : tuple of str
+        Line by line, what was proved of each stage, support or component before anything failed.
     """
 
     verified: bool
@@ -107,58 +127,116 @@ class Verdict:
     upper_bounds: tuple[float, ...] = ()
     joint_variance: float | None = None
     joint_upper_bound: float | None = None
+    undecided: bool = False
+    statement: str = ""
+    details: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.verified
 
     def __str__(self) -> str:
-        return "VERIFIED" if self.verified else f"REJECTED: {self.reason}"
+        if self.verified:
+            return "VERIFIED"
+        return f"{'UNDECIDED' if self.undecided else 'REJECTED'}: {self.reason}"
+
+    def lines(self, data: Any = None, details: bool = False) -> list[str]:
+        """Return what a command line prints; ``data`` is the file that the matrix comes from."""
+        whose = "in the certificate" if data is None else f"of {data}"
+        said = f"{self}: {self.statement}; the matrix is the one {whose}"
+        return [said if self.verified else str(self), *(self.details if details else ())]
 
 
-def verify(certificate: Any, Q: Any = None, progress: Progress | None = None) -> Verdict:
+def verify(
+    certificate: Any,
+    Q: Any = None,
+    *,
+    factor: Any = None,
+    max_bytes: float | None = MAX_BYTES,
+    time_limit: float | None = TIME_LIMIT,
+    progress: Progress | None = None,
+) -> Verdict:
     """Check a certificate.
 
     Parameters
     ----------
     certificate : path, or an object with ``manifest`` and ``arrays``
-    Q : array-like, optional
+    Q : array-like of shape (n, n), optional
         The matrix; needed if the certificate does not hold it.  One that it holds must be equal.
+    factor : array-like of shape (m, n), optional
+        B instead, if the certificate is of data: of ``Q = BᵀB``.
+    max_bytes : int or None
+        Bytes that a file may unpack to; None for any number.
+    time_limit : float or None
+        Seconds, looked at between steps; None for any number.
     progress : callable, optional
         Called with the share of the work done.
+
+    Returns
+    -------
+    Verdict
+        If a limit was met it is not verified, ``undecided`` is true, and the reason says which.
 
     Raises
     ------
     Unreadable
         If the file is no certificate.
     """
-    if hasattr(certificate, "manifest"):
-        manifest, arrays = certificate.manifest, certificate.arrays
-    else:
-        manifest, arrays = read(certificate)
-    check = _Check(manifest, arrays, progress or (lambda share: None))
+    if Q is not None and factor is not None:
+        raise ValueError("Q and factor exclude each other: a certificate is of one of them")
+    before = _LIMIT.set((time.monotonic(), math.inf if time_limit is None else time_limit))
+    check = _Check(progress or (lambda share: None))
+    verified, undecided, reason = False, False, ""
     try:
+        if hasattr(certificate, "manifest"):
+            check.manifest, check.arrays = certificate.manifest, certificate.arrays
+        else:
+            check.manifest, check.arrays = read(certificate, max_bytes)
         _check_machine()
         with np.errstate(all="ignore"):
-            check.run(Q)
+            check.run({"matrix": Q, "factor": factor})
+        verified = True
+    except Undecided as error:
+        undecided, reason = True, str(error)
+    except Unreadable:
+        raise
     except Rejected as error:
-        return Verdict(False, str(error), tuple(check.proved))
+        reason = str(error)
     except Exception as error:  # an entry that is missing, or of another kind
-        return Verdict(False, f"malformed: {error!r}", tuple(check.proved))
-    return Verdict(True, "", tuple(check.proved), *check.joint)
+        reason = f"malformed: {error!r}"
+    finally:
+        _LIMIT.reset(before)
+    proved, said = tuple(check.proved), tuple(check.said)
+    return Verdict(verified, reason, proved, *check.joint, undecided, check.statement, said)
+
+
+#: When the check began, and how long it may take.
+_LIMIT: ContextVar[tuple[float, float]] = ContextVar("_LIMIT", default=(0.0, math.inf))
+
+
+def _check_time() -> None:
+    """Asked wherever work may go on for long."""
+    begin, limit = _LIMIT.get()
+    if time.monotonic() - begin > limit:
+        raise Undecided(f"the time limit of {limit:g} s is over: raise time_limit (--time-limit)")
 
 
 # Reading: nothing is unpacked before its size is known, and nothing is executed.
 
 
-def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+def read(path: Any, max_bytes: float | None = MAX_BYTES) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return the manifest and the arrays of a file."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             names = {member.filename for member in members}
             size = sum(member.file_size for member in members)
-            if len(names) < len(members) or len(names) > MOST_MEMBERS or size > LARGEST_FILE:
+            if len(names) < len(members) or len(names) > MOST_MEMBERS:
                 raise ValueError("more than a certificate may hold")
+            if max_bytes is not None and size > max_bytes:
+                raise Undecided(
+                    f"{path} unpacks to {size} bytes and the limit is {max_bytes:.0f}: raise "
+                    "max_bytes (--max-bytes)"
+                )
             if archive.getinfo("manifest.json").file_size > LARGEST_MANIFEST:
                 raise ValueError("manifest.json is too long")
             contents = {member.filename: _unpacked(archive, member) for member in members}
@@ -166,8 +244,13 @@ def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         if manifest["format"] != FORMAT or manifest["version"] not in VERSIONS.values():
             raise ValueError("not a certificate of a version that is known")
         return manifest, {name: _array(data) for name, data in contents.items()}
+    except Undecided:
+        raise
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise Unreadable(f"{path} cannot be read: {why}") from error
     except Exception as error:  # whatever damaged bytes may cause
-        raise Unreadable(f"{path}: {error or type(error).__name__}") from error
+        raise Unreadable(f"{path} is not a certificate: {error or repr(error)}") from error
 
 
 def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
@@ -207,26 +290,29 @@ def fingerprint(matrix: Array) -> str:
 class _Check:
     """The claims of a certificate, one after the other."""
 
-    def __init__(
-        self, manifest: Mapping[str, Any], arrays: Mapping[str, Array], progress: Progress
-    ) -> None:
-        self.manifest = manifest
-        self.arrays = arrays
+    manifest: Mapping[str, Any]
+    arrays: Mapping[str, Array]
+
+    def __init__(self, progress: Progress) -> None:
         self.progress = progress
         self.proved: list[float] = []
-        self.joint: tuple[float, float] | tuple[()] = ()
+        self.joint: tuple[float | None, float | None] = (None, None)
+        self.statement = ""
+        self.said: list[str] = []
         self._work, self._done = 1, 0
 
-    def run(self, Q: Any) -> None:
+    def run(self, given: Mapping[str, Any]) -> None:
         claim = self.manifest.get("claim", "components")
-        if (self.manifest["format"], self.manifest["version"]) != (FORMAT, VERSIONS.get(claim)):
+        version = _entry(self.manifest, "version", int)
+        if (self.manifest["format"], version) != (FORMAT, VERSIONS.get(claim)):
             raise Rejected("not a certificate of a version that is known")
-        problem = self.manifest["problem"]
-        n, limits = problem["features"], problem["sparsity"]
+        problem = _entry(self.manifest, "problem", dict)
+        n, kind = _entry(problem, "features", int), _entry(problem, "kind", str)
         kinds: dict[str, type[_Matrix | _Factor]] = {"matrix": _Matrix, "factor": _Factor}
-        kind, name = kinds[problem["kind"]], f"{problem['kind']}.npy"
-        source = kind(self._given(Q, name, n, problem["sha256"]))
-        if not all(type(p) is int and 1 <= p <= n for p in limits):
+        source = kinds[kind](self._given(given, kind, n, _entry(problem, "sha256", str)))
+        sparsities = _entry(problem, "sparsity", list)
+        limits = [_entry(sparsities, k, int) for k in range(len(sparsities))]
+        if not limits or not all(1 <= p <= n for p in limits):
             raise Rejected("problem: the sparsities make no sense")
         names = (name for name in self.arrays if name.endswith("/steps.npy"))
         self._work = max(sum(len(self.arrays[name]) for name in names), 1)
@@ -239,15 +325,16 @@ class _Check:
 
     def _check_components(self, source: _Source, limits: list[int]) -> None:
         """Every component has its variance, and every stage its bound."""
-        stages = self.manifest["stages"]
-        if len(stages) > len(limits):
-            raise Rejected("problem: more stages than sparsities")
+        stages = _entry(self.manifest, "stages", list)
+        exhausted = _entry(self.manifest, "exhausted", bool)
+        if not 0 < len(stages) <= len(limits):
+            raise Rejected("problem: no stages, so that nothing is claimed, or too many")
         components = self._floats("components.npy", (len(stages), source.n))
         rungs: list[dict[int, float]] = []
-        sums = _RowSums(source, max(limits))
+        sums, gaps = _RowSums(source, max(limits)), []
         for k, stage in enumerate(stages):
             where = f"stage {k + 1}"
-            value, upper = float(stage["variance"]), float(stage["upper_bound"])
+            value, upper = _entry(stage, "variance", float), _entry(stage, "upper_bound", float)
             proof = _Stage(source, components[:k].T, sums)
             _check_component(source, components, k, limits[k], value, where)
             rungs.append({})
@@ -260,31 +347,44 @@ class _Check:
             if not (best <= upper < math.inf and value <= upper):
                 raise Rejected(f"{where}: {upper!r} is claimed and only {best!r} proved")
             self.proved.append(best)
-        if self.manifest["exhausted"]:
+            gaps.append(_gap(value, best))
+            bound_shown = f"proved bound {_shown(best, True)}, gap {_percent(gaps[k])}"
+            self.said.append(f"{where}: variance {_shown(value, False)}, {bound_shown}")
+        end = ""
+        if exhausted:
             if len(stages) >= len(limits):
                 raise Rejected("exhausted: all components that were asked for are there")
             _check_exhausted(components, limits[len(stages)])
+            end = "; no further component exists"
+        largest = f"the largest gap is {_percent(max(gaps))}"
+        self.statement = (
+            f"{_several(len(stages), 'component')} of {source.n} features; {largest}{end}"
+        )
 
     def _check_list(self, source: _Source, limits: list[int]) -> None:
         """Every support that is listed has its variance, and no other one reaches the level."""
-        n, claims = source.n, self.manifest["alternatives"]
+        n, claims = source.n, _entry(self.manifest, "alternatives", dict)
         (p,) = limits
-        previous = self._floats("previous.npy", (claims["previous"], n))
+        count = _entry(claims, "count", int)
+        previous = self._floats("previous.npy", (_entry(claims, "previous", int), n))
         for k in range(len(previous)):
             _check_vector(previous, k, n, f"previous component {k + 1}")
         spent = _used_up(previous.T)
         p = min(p, n - len(spent))
-        if claims["count"] == 0:
+        if count == 0:
             _check_exhausted(previous, p)
             self.proved.append(-math.inf)
+            self.statement = f"no vector on {_several(limits[0], 'feature')} is left"
             return
-        level, within = Fraction(float(claims["level"])), Fraction(float(claims["tolerance"]))
-        variances = self._floats("list/variances.npy", (claims["count"],))
-        loadings = self._floats("list/loadings.npy", (len(variances), p))
-        supports = _features(self.arrays, "list/supports", n, len(variances))
+        tolerance = _entry(claims, "tolerance", float)
+        level, within = Fraction(_entry(claims, "level", float)), Fraction(tolerance)
+        variances = self._floats("list/variances.npy", (count,))
+        loadings = self._floats("list/loadings.npy", (count, p))
+        supports = _features(self.arrays, "list/supports", n, count)
         listed: dict[tuple[int, ...], float] = {}
         exact: list[Fraction] = []
         for i, value in enumerate(variances.tolist()):
+            _check_time()
             where, support = f"support {i + 1}", supports[i]
             T = tuple(support.tolist())
             if len(T) != p or T in listed or not spent.isdisjoint(T):
@@ -297,7 +397,7 @@ class _Check:
                 raise Rejected(f"{where}: {value!r} does not reach the level")
             listed[T] = value + LARGEST_EXCESS * source.size
         if within < 0 or level > max(exact) - within * abs(max(exact)):
-            raise Rejected(f"list: what is within {float(within)!r} of the best may be below it")
+            raise Rejected(f"list: what is within {tolerance!r} of the best may be below it")
 
         def reach(T: tuple[int, ...], claimed: float) -> float:
             """How far a support may reach; a feature that is used up is in none that counts."""
@@ -306,10 +406,19 @@ class _Check:
             return listed.get(T, claimed)
 
         proof = _Stage(source, previous.T, _RowSums(source, p), reach)
-        bounds = dict(self._rungs(proof, 0, p, [], "list"))
+        bounds = dict(self._rungs(proof, 0, p, [], "list", listing=True))
         if not bounds.get(p, math.inf) <= level:
             raise Rejected(f"list: {float(level)!r} is claimed and only {bounds.get(p)!r} proved")
         self.proved.append(bounds[p])
+        for i, (T, value) in enumerate(zip(listed, variances.tolist(), strict=True), start=1):
+            features = ", ".join(str(j + 1) for j in T)
+            self.said.append(f"support {i}: variance {_shown(value, False)}, features {features}")
+        # As it is written, so that 0.3 are 30 %.
+        share = _shown(100 * Fraction(repr(tolerance)), False)
+        self.statement = (
+            f"{_several(count, 'support')} of {n} features within {share} % of the best variance; "
+            f"every other one is below {_shown(bounds[p], True)}"
+        )
 
     def _check_joint(self, source: _Source, limits: list[int]) -> None:
         """Every component has its variance, and no set of that kind has more than the bound.
@@ -318,15 +427,17 @@ class _Check:
         """
         if not isinstance(source, _Matrix):
             raise Rejected("problem: only of a matrix is a set certified as a whole")
-        claims = self.manifest["joint"]
-        values, upper = claims["variances"], float(claims["upper_bound"])
+        claims = _entry(self.manifest, "joint", dict)
+        values, upper = _entry(claims, "variances", list), _entry(claims, "upper_bound", float)
         if len(values) != len(limits):
             raise Rejected(f"problem: {len(limits)} components are asked for, not {len(values)}")
         components = self._floats("components.npy", (len(limits), source.n))
-        total = Fraction(0)
-        for k, (p, value) in enumerate(zip(limits, values, strict=True)):
-            _check_component(source, components, k, p, float(value), f"component {k + 1}")
-            total += Fraction(float(value))
+        total, said = Fraction(0), []
+        for k, p in enumerate(limits):
+            value = _entry(values, k, float)
+            _check_component(source, components, k, p, value, f"component {k + 1}")
+            total += Fraction(value)
+            said.append(f"component {k + 1}: variance {_shown(value, False)}")
         form, proved = self._adjusted(source)
         proof = _Stage(form, np.zeros((source.n, 0)), _RowSums(form, max(limits)))
         for k, p in enumerate(sorted(set(limits))):
@@ -338,7 +449,12 @@ class _Check:
             raise Rejected(f"set: {upper!r} is claimed and only {rounded_up(proved)!r} proved")
         if total > upper:
             raise Rejected(f"set: {upper!r} is claimed and the components have {float(total)!r}")
-        self.joint = float(total), rounded_up(proved)
+        self.joint, self.said = (-rounded_up(-total), rounded_up(proved)), said
+        self.statement = (
+            f"{_several(len(limits), 'component')} of {source.n} features with a total variance of "
+            f"{_shown(total, False)}; no such set exceeds {_shown(proved, True)}; "
+            f"the gap is {_percent(_gap(total, proved))}"
+        )
 
     def _adjusted(self, source: _Matrix) -> tuple[_Matrix, Fraction]:
         """A, which is Q but for some features, with Q - A positive semidefinite; its trace."""
@@ -357,21 +473,34 @@ class _Check:
         pairs = zip(source.diagonal[at].tolist(), block.diagonal().tolist(), strict=True)
         return _Matrix(A), sum((Fraction(q) - Fraction(a) for q, a in pairs), Fraction(0))
 
-    def _given(self, given: Any, name: str, n: int, sha: str) -> Array:
+    def _given(self, given: Mapping[str, Any], kind: str, n: int, sha: str) -> Array:
         """The matrix in question, or B of ``Q = BᵀB``: given, or held by the certificate."""
-        if given is None and name not in self.arrays:
-            raise Rejected(f"problem: {name} is not in the file and was not given")
-        Q = self.arrays[name] if given is None else np.asarray(given, dtype=float)
+        held: Any = self.arrays.get(f"{kind}.npy")
+        if any(given[other] is not None for other in given if other != kind):
+            raise Undecided(
+                "the certificate is of a matrix, and a factor is given: give Q"
+                if kind == "matrix"
+                else "the certificate is of data, and a matrix is given: leave --precomputed out "
+                "(in Python, give B of Q = BᵀB as factor)"
+            )
+        if given[kind] is None and held is None:
+            raise Undecided(
+                "the certificate does not hold the matrix: name the data with --data (in Python, "
+                "give Q or factor)"
+            )
+        Q = held if given[kind] is None else np.asarray(given[kind], dtype=float)
         if Q.ndim != 2 or Q.shape[1] != n or Q.dtype != np.float64:
             raise Rejected(f"problem: {n} features are expected, got the shape {Q.shape}")
         if not (np.abs(Q) <= 1e150).all():
             raise Rejected("problem: entries that are not numbers, or too large")
-        if given is not None and name == "matrix.npy" and len(Q) == n:
+        if Q is not held and kind == "matrix" and len(Q) == n:
             # Rounding may have left the matrix not quite symmetric: the mean is what is certified.
             Q = 0.5 * (Q + Q.T)
         if fingerprint(Q) != sha:
-            raise Rejected("problem: another matrix than the one that was certified")
-        if name == "matrix.npy" and (len(Q) != n or not (Q == Q.T).all()):
+            right = Q is not held and held is not None and fingerprint(held) == sha
+            difference = _difference(Q, held) if right else ""
+            raise Rejected(f"problem: another matrix than the one that was certified{difference}")
+        if kind == "matrix" and (len(Q) != n or not (Q == Q.T).all()):
             raise Rejected("problem: the matrix is not symmetric")
         return np.array(Q)
 
@@ -384,7 +513,13 @@ class _Check:
         return array
 
     def _rungs(
-        self, proof: _Stage, k: int, p: int, rungs: list[dict[int, float]], where: str
+        self,
+        proof: _Stage,
+        k: int,
+        p: int,
+        rungs: list[dict[int, float]],
+        where: str,
+        listing: bool = False,
     ) -> Iterator[tuple[int, float]]:
         """Prove the rungs of a stage, of whatever matrix it is, from the first to the last."""
         folder, arrays, n = f"stage-{k}", self.arrays, proof.n
@@ -402,7 +537,11 @@ class _Check:
         trees = _Lists(arrays, f"{folder}/steps", np.arange(len(branches)), len(kinds))
         below = -math.inf
         for s, kind in enumerate(kinds.tolist(), start=1):
+            _check_time()
             place, claimed = f"{where}, rung {s}", float(bounds[s - 1])
+            if listing and s == p and not (kind == SIEVE and len(trees[s - 1])):
+                # A bound that some reach says nothing of the others: they must be below it.
+                raise Rejected(f"{place}: a list needs a tree that ends in what is listed")
             if kind == SINGLE and s == 1:
                 bound = proof.largest_single()
             elif kind == CAP:
@@ -428,9 +567,59 @@ class _Check:
             yield s, claimed
 
     def _tick(self) -> None:
+        _check_time()
         self._done += 1
         if self._done % 64 == 0:
             self.progress(self._done / self._work)
+
+
+def _entry(holder: Any, name: Any, kind: type) -> Any:
+    """An entry of the manifest, which must be of its kind: true is no number, nor is infinity."""
+    value = holder[name]
+    right = isinstance(value, (int, float) if kind is float else kind)
+    if not right or (kind is not bool and isinstance(value, bool)):
+        raise Rejected(f"{name}: {kind.__name__} is expected, got {value!r:.40}")
+    if kind is float and not (math.isfinite(value) and float(value) == value):
+        raise Rejected(f"{name}: a number in double precision is expected, got {value!r:.40}")
+    return float(value) if kind is float else value
+
+
+def _difference(given: Array, held: Array) -> str:
+    """By how much what is given differs from what the certificate holds."""
+    if given.shape != held.shape:
+        return ""
+    share = float(np.abs(given - held).max() / np.abs(held).max())
+    hint = "the rounding of another machine" if share <= ROUNDING else "how the data were read"
+    return f"; the difference is {share:.1g} of the largest entry, which may be {hint}"
+
+
+# In words
+
+
+def _shown(number: Fraction | float, up: bool, digits: int = 10) -> str:
+    """A number in so many digits, rounded up, or down."""
+    if number in (math.inf, -math.inf):
+        return str(number)
+    exact, rounding = Fraction(number), decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+    rounded = decimal.Context(digits, rounding).divide(exact.numerator, exact.denominator)
+    return f"{float(rounded):.{digits}g}"
+
+
+def _gap(lower: Fraction | float, upper: Fraction | float) -> Fraction | float:
+    """How far the upper number is from the lower one, relative to that."""
+    if upper <= lower:
+        return 0.0
+    return (Fraction(upper) - Fraction(lower)) / abs(Fraction(lower)) if lower else math.inf
+
+
+def _percent(gap: Fraction | float) -> str:
+    if gap == math.inf:
+        return "open"
+    return "<1e-9 %" if gap < 1e-11 else f"{_shown(100 * Fraction(gap), True, 2)} %"
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def rounded_up(exact: Fraction) -> float:
@@ -481,8 +670,10 @@ def _check_component(
     """Length, sparsity, orthogonality and variance, in rational arithmetic; the variance."""
     support, x, length = _check_vector(components, k, p, where)
     form, size = source.exact_form(support, x)
-    if abs(form / length - Fraction(value)) > Fraction(ACCURACY) * max(abs(form), size):
-        raise Rejected(f"{where}: the component has the variance {float(form / length)!r}")
+    unsaid = form / length - Fraction(value)
+    if not 0 <= unsaid <= Fraction(ACCURACY) * max(abs(form), size):
+        has = f"the component has the variance {float(form / length)!r}"
+        raise Rejected(f"{where}: {has}, and {value!r} is stated")
     return form / length
 
 
@@ -522,6 +713,7 @@ def _check_exhausted(components: Array, p: int) -> None:
     if math.comb(len(left), min(p, len(left))) > LARGEST_END:
         raise Rejected("exhausted: too many supports to look at")
     for support in itertools.combinations(left.tolist(), min(p, len(left))):
+        _check_time()
         if not _nothing_orthogonal(X[list(support)]):
             raise Rejected(f"exhausted: a vector on the features {support} is left")
 
@@ -532,6 +724,8 @@ def _nothing_orthogonal(rows: Array) -> bool:
     That is so if and only if ``VVᵀ - τ²I`` is positive definite: elimination in rational arithmetic
     meets no pivot that is not positive.
     """
+    if len(rows) > rows.shape[1]:
+        return False
     gram = rows @ rows.T
     radius = _rel(rows.shape[1] + 4) * float(gram.diagonal().max(initial=0.0)) + SINGULAR**2
     if _is_positive_definite(gram, radius + TINY):
@@ -544,6 +738,7 @@ def _nothing_orthogonal(rows: Array) -> bool:
         for i, a in enumerate(exact)
     ]
     for k, pivot in enumerate(table):
+        _check_time()
         if pivot[k] <= 0:
             return False
         for i in range(k + 1, len(table)):
@@ -645,6 +840,7 @@ def _largest_squares(rows: Callable[[Array], Array], at: Array, count: int) -> A
     """Sums of the 1, 2, … largest squares off the diagonal of some rows, rounded up."""
     sums = np.zeros((len(at), count))
     for start in range(0, len(at), TILE):
+        _check_time()
         own = at[start : start + TILE]
         tile = rows(own)
         tile[np.arange(len(own)), own] = 0.0
@@ -718,6 +914,7 @@ class _Stage:
             alive &= stays | self.touched | ~(total < level)
         beta, of_all = self.sums(s, np.flatnonzero(alive & ~stays)), True
         while (alive & ~stays).any():
+            _check_time()
             product = (level - below) * np.maximum(room, 0.0) * (1 - _rel(4))
             out = (product > beta) & (room > 0) & ~self.touched & alive
             if not level > below > -math.inf or not (out.any() or of_all):
@@ -899,6 +1096,7 @@ class _Walk:
         fixed: Array = np.searchsorted(self.kept, inside)
         places: Array = np.searchsorted(self.kept, free)
         for rest in itertools.combinations(places, chosen):
+            _check_time()
             T: Array = np.array(sorted((*fixed, *rest)), dtype=np.intp)
             features = self.kept[T].tolist()
             bound = self.reach(tuple(features), self.claimed)
@@ -923,6 +1121,7 @@ def _follows(W: Array, room: int, gone: Array, must: Array, rounds: int, every: 
     at, shown = np.arange(len(W)), ~must
     before = len(W) + 1
     while gone[at].any() or not shown.all():
+        _check_time()
         if len(at) == before:
             return False
         before = len(at)
@@ -982,7 +1181,8 @@ def _by_weights(W: Array, room: int, rounds: int) -> Iterator[tuple[Array, Array
         weights = np.maximum(sums / sums.max(), 1e-9)
 
 
-# Definiteness (S. M. Rump, Verification of positive definiteness, BIT 46, 2006)
+# Definiteness (S. M. Rump, Verification of positive definiteness, BIT 46, 2006).  An entry of the
+# factor passes n + 1 roundings at most, also if reciprocals of pivots multiply; n + 4 are allowed.
 
 
 def _is_positive_definite(matrix: Array, radius: float = 0.0) -> bool:
@@ -1024,6 +1224,91 @@ def _constrained(matrix: Array, V: Array, level: float) -> tuple[Array, float]:
     return folded, radius + 2 * UNIT * float(np.abs(folded).max())
 
 
+def _check_machine() -> None:
+    """Rounding to nearest, no flushing to zero: what all of the above rests on."""
+    one, ulp = np.float64(1.0), np.float64(UNIT)
+    rounds = one + ulp == one and one + np.float64(1.5) * ulp == one + 2 * ulp
+    if not rounds or np.float64(1e-308) * np.float64(1e-10) == 0.0:
+        raise Rejected("this machine does not round to nearest, or loses small numbers")
+
+
+# From a shell
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Answer as ``orthospca verify`` does; return 0, 1 or 2."""
+    parser = argparse.ArgumentParser(
+        description="Check a certificate, trusting nothing of the solver that wrote it.",
+        epilog="Ends with 0 if everything claimed was proved, with 1 if something does not follow, "
+        "with 2 if nothing can be said: the file is no certificate, the data cannot be read, or a "
+        "limit was met.",
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a certificate")
+    add("--data", metavar="DATA", help="check that it is of this file: .npy, or .csv of numbers")
+    add("--correlation", action="store_true", help="of its correlations, not of its covariances")
+    add("--precomputed", action="store_true", help="the file holds the matrix itself")
+    add("--max-bytes", type=float, default=MAX_BYTES, metavar="N", help="unpack at most so many")
+    add("--time-limit", type=float, default=TIME_LIMIT, metavar="S", help="seconds, at most")
+    add("-v", "--verbose", action="store_true", help="a line for each component too")
+    add("-q", "--quiet", action="store_true", help="say nothing: the exit code does")
+    asked = parser.parse_args(arguments)
+    if asked.correlation and asked.precomputed:
+        parser.error("--correlation and --precomputed exclude each other")
+    if (asked.correlation or asked.precomputed) and asked.data is None:
+        parser.error("options that say how to read the data need --data")
+    try:
+        manifest, arrays = read(asked.file, asked.max_bytes)
+        given = {} if asked.data is None else _of_data(asked, manifest.get("problem"))
+        certificate = types.SimpleNamespace(manifest=manifest, arrays=arrays)
+        verdict = verify(certificate, **given, time_limit=asked.time_limit)
+        if verdict.undecided:
+            raise Undecided(verdict.reason)
+    except ValueError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+    if not asked.quiet:
+        print(*verdict.lines(asked.data, asked.verbose), sep="\n")
+    return 0 if verdict else 1
+
+
+def _of_data(asked: argparse.Namespace, problem: Any) -> dict[str, Array]:
+    """Q, or B of ``Q = BᵀB``, of a file, as ``orthospca fit`` computes it."""
+    table = _numbers(asked.data)
+    if asked.precomputed:
+        return {"Q": table}
+    divisor, centred = math.sqrt(len(table) - 1), table - table.mean(axis=0)
+    deviation = np.sqrt(np.square(centred).sum(axis=0)) / divisor if asked.correlation else 1.0
+    with np.errstate(all="ignore"):
+        B = centred / (deviation * divisor)
+    known = problem if isinstance(problem, dict) else {}
+    if known.get("kind") == "factor":
+        return {"factor": B}
+    # Of another number of features it is not formed: the shape alone is refused.
+    return {"Q": B.T @ B if B.shape[1] == known.get("features") else B}
+
+
+def _numbers(file: str) -> Array:
+    """The table that a file holds."""
+    try:
+        if file.endswith(".npy"):
+            table = np.load(file, allow_pickle=False)
+        else:
+            with open(file, encoding="utf-8-sig") as stream:
+                rows = [line.split(",") for line in stream if line.strip()]
+            try:
+                table = np.array(rows, dtype=float)
+            except ValueError:  # a line of names comes first
+                table = np.array(rows[1:], dtype=float)
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{file} is no .npy, and no .csv of numbers alone ({error})") from None
+    if table.ndim != 2 or len(table) < 2 or table.dtype.kind not in "fiu":
+        raise ValueError(f"{file} is no table of numbers: {table.dtype} of the shape {table.shape}")
+    return table.astype(float)
+
+
 class _Callable(types.ModuleType):
     """The module can be called as the function that it is named after."""
 
@@ -1033,10 +1318,5 @@ class _Callable(types.ModuleType):
 
 sys.modules[__name__].__class__ = _Callable
 
-
-def _check_machine() -> None:
-    """Rounding to nearest, no flushing to zero: what all of the above rests on."""
-    one, ulp = np.float64(1.0), np.float64(UNIT)
-    rounds = one + ulp == one and one + np.float64(1.5) * ulp == one + 2 * ulp
-    if not rounds or np.float64(1e-308) * np.float64(1e-10) == 0.0:
-        raise Rejected("this machine does not round to nearest, or loses small numbers")
+if __name__ == "__main__":
+    sys.exit(main())

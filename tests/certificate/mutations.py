@@ -19,6 +19,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ import numpy as np
 
 from helpers.certificates import Draft, Rung, draft_of, forge, npy, optimum, zipped
 from helpers.corruptions import CORRUPTIONS, DAMAGES, members_of
-from helpers.exact import ExactMatrix
+from helpers.exact import ExactMatrix, stated
 from helpers.forger import checker, lowest, lowest_bound, stage_of
 from helpers.joint import forged_sets
 from helpers.lists import forged_lists
@@ -39,14 +40,23 @@ SINGLE, SIEVE, CAP, SUMS = range(4)
 
 #: Why no certificate notices a mutation, and which ones.
 _REASONS: dict[str, tuple[str, ...]] = {
-    "takes gigabytes to show; see test_bombs.py": ("read: size > LARGEST_FILE -> False",),
+    "limits of bytes; see test_bombs.py and test_claims.py": (
+        "read: max_bytes is not None and size > max_bytes -> False",
+        "read: max_bytes is not None -> False",
+        "read: size > max_bytes -> False",
+    ),
+    "a limit of time; see test_claims.py": (
+        "_check_time: time.monotonic() - begin > limit -> False",
+    ),
     "the header of another version cannot be read as that of the first": (
         "_array: np.lib.format.read_magic(stream) != (1, 0) -> False",
     ),
     "another condition refuses the same, with other words": (
-        "_Check._given: given is None and name not in self.arrays -> False",
-        "_Check._given: given is None -> False",
-        "_Check._given: name not in self.arrays -> False",
+        "_Check._given: given[kind] is None and held is None -> False",
+        "_Check._given: given[kind] is None -> False",
+        "_Check._given: held is None -> False",
+        "_Check.run: not limits -> False",
+        "_entry: math.isfinite(value) -> True",
         "_Check._given: Q.ndim != 2 or Q.shape[1] != n or Q.dtype != np.float64 -> False",
         "_Check._given: Q.shape[1] != n -> False",
         "_Check._given: Q.dtype != np.float64 -> False",
@@ -61,6 +71,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "_integers: array.ndim != 1 -> False",
         "_integers: array.max() <= most -> True",
         "_Check._check_components: len(stages) >= len(limits) -> False",
+        "_Check._check_components: 0 < len(stages) <= len(limits) -> len(stages) <= len(limits)",
         "_Check._check_list: len(T) != p -> False",
         "_Check._check_joint: not isinstance(source, _Matrix) -> False",
         "_Check._check_joint: len(values) != len(limits) -> False",
@@ -77,7 +88,11 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "_Lists.__init__: (np.diff(self.ends) < 0).any() -> False",
     ),
     "zero is not of unit length": ("_check_vector: 0 < len(support) <= p -> len(support) <= p",),
+    "a sieve without a tree proves that nothing reaches its level, and what is listed does": (
+        "_Check._rungs: len(trees[s - 1]) -> True",
+    ),
     "limits the time only": (
+        "_nothing_orthogonal: len(rows) > rows.shape[1] -> False",
         "_check_exhausted: math.comb(len(left), min(p, len(left))) > LARGEST_END -> False",
     ),
     "without it less is proved, not more": (
@@ -252,7 +267,7 @@ def _places(tree: ast.Module) -> Iterator[Place]:
     for path, node, where in _walk(tree, (), ""):
         if where in ("", "_follows") and isinstance(node, ast.Return):
             continue
-        if where.split(".")[0] in ("", "Verdict", "_Callable", "fingerprint"):
+        if where.split(".")[0] in ("", "Verdict", "_Callable", "fingerprint", *SHELL):
             continue
         if isinstance(node, ast.If) and _refuses(node.body):
             yield from _atoms(node.test, (*path, "test"), where, False)
@@ -270,6 +285,8 @@ def _places(tree: ast.Module) -> Iterator[Place]:
             yield from _masks(node.value, (*path, "value"), where)
 
 
+#: What is not part of the check; see test_alone.py and test_claims.py.
+SHELL = ("verify", "main", "_of_data", "_numbers")
 #: Functions that return whether something was proved.
 PREDICATES = ("_within", "_is_positive_definite", "_is_below", "_has_full_rank", "_follows")
 #: Arrays that say what was proved, and of which features.
@@ -359,6 +376,13 @@ def module_of(tree: ast.Module) -> Any:
 Recipe = Callable[[], Any]
 
 
+@dataclass(eq=False)
+class Given(Draft):
+    """A certificate, and what is given beside it."""
+
+    given: dict[str, Any]
+
+
 def recipes() -> dict[str, Any]:
     """Certificates and files by name, all of which the checker refuses."""
     found: dict[str, Any] = {}
@@ -434,7 +458,7 @@ def _edges_of(
     below = before[0].bound
     worst = int(free[np.argmin(exact.rounded.diagonal()[free])])
     rows = np.vstack([components, np.eye(n)[worst]])
-    values = [float(x @ exact.rounded @ x) for x in rows]
+    values = [exact.stated(x) for x in rows]
     huge = 1e3 * float(np.abs(exact.rounded).sum()) + 1e-200
     claims = [(value, huge) for value in values]
     first = [[Rung(SUMS, huge)] * limits[0]] if len(limits) == 2 else []
@@ -523,7 +547,7 @@ def _step_edges() -> Iterator[tuple[str, Draft]]:
             below = stage.largest_single()
         free = [j for j in stage.usable if not stage.touched[j]]
         rows = np.vstack([components, np.eye(n)[free[0]]])
-        claims = [(float(x @ exact.rounded @ x), huge) for x in rows]
+        claims = [(exact.stated(x), huge) for x in rows]
         first = [[Rung(SUMS, huge)] * 2] if len(components) else []
 
         def draft(level: float, kept: Any, tree: Any) -> Draft:
@@ -610,7 +634,13 @@ def _by_hand() -> Iterator[tuple[str, Any]]:
         yield changed(f"upper {upper}", entry("stages", 0, "upper_bound", value=upper))
     below = entry("stages", 0, "upper_bound", value=1 - 1e-12)
     easy = forge(np.diag([1.0, 0.5]), [1], np.eye(2)[:1], [(1.0, 1.0)], [[Rung(SINGLE, 1.0)]])
-    yield changed("variance above", entry("stages", 0, "variance", value=1 + 1e-12), easy)
+    yield changed("variance more", entry("stages", 0, "variance", value=1 + 1e-12), easy)
+    # Orthogonal to the first component up to 4e-13 only, and so above the bound.
+    joined = np.array([[4.0, 1.0], [1.0, 4.0]])
+    rows = np.array([[1.0, 0.0], [4e-13, 1.0]])
+    values = [(4.0, 5.0), (stated(joined, rows[1]), 4.0)]
+    ladders = [[Rung(SUMS, 5.0)] * 2, [Rung(SINGLE, 4.0)]]
+    yield "variance above", forge(joined, [2, 2], rows, values, ladders)
     yield changed("upper below", below, easy)
     for limits in ([0], [True], [4], [2.0], []):
         yield changed(f"limits {limits}", entry("problem", "sparsity", value=limits))
@@ -649,15 +679,13 @@ def _by_hand() -> Iterator[tuple[str, Any]]:
         ("not a number", [0, 0, math.nan], 1.0),
     ):
         x = np.array([x])
-        value = (
-            value if name in ("zero", "not a number") else float(x[0] @ Q @ x[0] / (x @ x.T)[0, 0])
-        )
+        value = value if name in ("zero", "not a number") else stated(Q, x[0])
         yield f"component {name}", forge(Q, [2], x, [(value, 4.5)], [ladder])
     for size in (1e-11, 1e-12):
         yield changed(f"variance {size}", entry("stages", 0, "variance", value=1.0 + 4 * size))
     turned = np.array([[0, half, half], [0, half, -half * (1 - 4e-12)]])
     turned[1] /= math.sqrt(turned[1] @ turned[1])
-    values = [(float(x @ Q @ x), 4.5) for x in turned]
+    values = [(stated(Q, x), 4.5) for x in turned]
     yield "not orthogonal", forge(Q, [2, 2], turned, values, [ladder, ladder])
     again = forge(Q, [2, 2], one[[2, 2]], [(1.0, 4.5)] * 2, [ladder] * 2)
     yield "the same again", again
@@ -682,6 +710,22 @@ def _by_hand() -> Iterator[tuple[str, Any]]:
         yield changed(f"{name} in a table", array(full, good.arrays[full][None]))
     yield from _trees_by_hand()
     yield from _exhausted_by_hand()
+    # The same numbers in another form, whole numbers that no double is, and what was not asked.
+    for name, number in (("features", 3.0), ("sparsity", [2.0]), ("kind", ["matrix"])):
+        yield changed(f"{name} {number}", entry("problem", name, value=number))
+    yield changed("exhausted 0", entry("exhausted", value=0))
+    yield changed("stages in a tuple", entry("stages", value=tuple(good.manifest["stages"])))
+    yield changed("version 2.0", entry("version", value=2.0))
+    yield changed("variance true", entry("stages", 0, "variance", value=True))
+    top = 2.0**53 + 4
+    large = forge(np.diag([top, 1.0]), [1], np.eye(2)[1:], [(1.0, top)], [[Rung(SINGLE, top)]])
+    yield changed("rounded", entry("stages", 0, "upper_bound", value=2**53 + 3), large)
+    yield "nothing", forge(Q, [2], one[:0], [], [])
+    B = np.array([[0.1, 0.02], [0.02, 0.1]])
+    claims = [(0.0104, 0.01041)]
+    data = forge(B, [1], np.eye(1, 2), claims, [[Rung(SINGLE, 0.01041)]], "factor")
+    yield "a matrix for a factor", Given(data.manifest, data.arrays, {"Q": B})
+    yield "a factor for a matrix", Given(good.manifest, good.arrays, {"factor": Q})
 
 
 def _trees_by_hand() -> Iterator[tuple[str, Draft]]:
@@ -771,7 +815,7 @@ def _trees_by_hand() -> Iterator[tuple[str, Draft]]:
     half = math.sqrt(0.5)
     for name, x in (("used", [half, -half, 0, 0]), ("used up", [0, 1.0, 0, 0])):
         rows = np.array([x, [0, 0, 0, 1.0]])
-        value = float(rows[0] @ Q @ rows[0])
+        value = stated(Q, rows[0])
         first = [Rung(SUMS, 9.0)] * 2
         for kept in ((), (0,), (1,), (2, 3), (0, 1), (0, 2, 3), everything):
             for tree in ((), (leaf,), ((-1, kept, ()),)):
@@ -837,7 +881,7 @@ def accepts(module: Any, made: Any) -> tuple[bool, int, str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             source = made if isinstance(made, Draft) else io.BytesIO(made)
-            verdict = module.verify(source)
+            verdict = module.verify(source, **getattr(made, "given", {}))
         return verdict.verified, len(verdict.upper_bounds), ""
     except module.Unreadable:
         return False, 0, ""

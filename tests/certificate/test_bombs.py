@@ -31,7 +31,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({space}, {space}))
 from orthospca.verify import Unreadable, verify
 try:
-    print(verify(sys.argv[1]))
+    print(verify(sys.argv[1], max_bytes={most}))
 except Unreadable:
     print("UNREADABLE")
 # Of this program alone: what the system says of a child begins with the size of its parent.
@@ -40,11 +40,11 @@ print(int(status[status.index("VmHWM:") + 6 :].split()[0]) // 1024)
 """
 
 
-def answer(path: Path, space: int = SPACE) -> tuple[str, int]:
+def answer(path: Path, space: int = SPACE, most: float = checker.MAX_BYTES) -> tuple[str, int]:
     """What a limited process says of a file, and the megabytes that it took."""
     assert path.stat().st_size < 2**21
     found = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT.format(space=space), str(path)],
+        [sys.executable, "-W", "ignore", "-c", SCRIPT.format(space=space, most=most), str(path)],
         capture_output=True,
         text=True,
         timeout=10 * LONGEST,
@@ -79,14 +79,16 @@ def manifest(Q: np.ndarray) -> bytes:
 
 
 def test_more_than_a_file_may_hold(tmp_path: Path) -> None:
-    """Tests that a member is not unpacked if the sizes are beyond the limit."""
+    """Tests that a member is not unpacked if the sizes are beyond the limit, which is named."""
     file = packed(tmp_path / "x.zip", {"x.npy": [(bytes(2**20), 3)]})
     data = bytearray(file.read_bytes())
     # The directory says three gigabytes; so do two members of half of that.
     at = data.index(b"PK\x01\x02")
     data[at + 24 : at + 28] = struct.pack("<I", 3 * 2**30)
     file.write_bytes(data)
-    assert answer(file)[0] == "UNREADABLE"
+    verdict, megabytes = answer(file)
+    assert verdict.startswith("UNDECIDED") and "raise max_bytes (--max-bytes)" in verdict
+    assert megabytes < 150
 
 
 def test_a_size_that_is_a_lie(tmp_path: Path) -> None:
@@ -141,8 +143,11 @@ def test_a_large_array(tmp_path: Path) -> None:
         "manifest.json": [(manifest(np.eye(2)), 1)],
         "x.npy": [(header("<f8", count), 1), (bytes(2**20), 400)],
     }
-    verdict, megabytes = answer(packed(tmp_path / "x.zip", pieces), 4 * SPACE)
-    assert verdict.startswith("REJECTED")
+    file = packed(tmp_path / "x.zip", pieces)
+    verdict, megabytes = answer(file)
+    assert verdict.startswith("UNDECIDED") and megabytes < 150
+    verdict, megabytes = answer(file, 4 * SPACE, 2**30)
+    assert "does not hold the matrix" in verdict
     assert megabytes < 1000
 
 

@@ -125,7 +125,7 @@ def test_data_that_are_never_formed(seed: int, correlation: bool, sparse: bool) 
     settings = Settings.validate(gap=1e-3, tuning=tuned(formed=10, few=5), proof=True)
     result = solve_as_set(covariance, 4, 5, settings, 0.2 * seed)
     assert result.certificate.manifest["problem"]["kind"] == "factor"
-    verdict = verify(result.certificate, covariance.factor(np.arange(60)))
+    verdict = verify(result.certificate, factor=covariance.factor(np.arange(60)))
     assert verdict.verified, verdict.reason
     assert (np.array(verdict.upper_bounds) <= result.upper_bounds).all()
 

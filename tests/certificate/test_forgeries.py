@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from helpers.certificates import Draft, Rung, falsehood, forge, optimum
-from helpers.exact import ExactMatrix
+from helpers.exact import ExactMatrix, exact_variance_of_data, rounded_down, stated
 from helpers.forger import checker, lowest_bound, sieved, stage_of, tree_for
 from helpers.problems import DATA, MATRICES
 
@@ -112,7 +112,7 @@ def test_arguments_by_hand_of_data(share: float) -> None:
     exact = ExactMatrix.gram(B)
     truth = [optimum(exact, np.zeros((0, 4)), q) for q in (1, 2)]
     components, _ = worst_feature(exact.rounded)
-    variance = float(np.square(B @ components[0]).sum())
+    variance = exact.stated(components[0])
     false = truth[-1] * (1 - share)
     for ladder in ladders(false, truth[0] * (1 + 1e-12), 4, 2):
         draft = forge(B, [2], components, [(variance, false)], [ladder], "factor")
@@ -186,7 +186,7 @@ def test_components_by_hand() -> None:
 
     def claim(*rows: list[float], limits: tuple[int, ...] = (2, 2)) -> bool:
         components = np.array(rows)
-        values = [(float(x @ Q @ x / max(x @ x, 1e-300)), top) for x in components]
+        values = [(stated(Q, x), top) for x in components]
         ladder = [Rung(SUMS, top)] * 2
         return accepted(forge(Q, list(limits), components, values, [ladder] * len(rows)))
 
@@ -203,6 +203,46 @@ def test_components_by_hand() -> None:
     assert not claim([1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0])
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e12])
+def test_variances_by_hand(scale: float) -> None:
+    """Tests that no component is said to have more than it has, by however little.
+
+    With a component of large variance before it, (1, -1)/√2 has the variance 2 in
+    ``scale·11ᵀ + diag(1, 3)``: what is 1e-11 of the largest entry of that is far more.
+    """
+    Q = scale * np.ones((2, 2)) + np.diag([1.0, 3.0])
+    half = math.sqrt(0.5)
+    components = np.array([[half, half], [half, -half]])
+    has = [stated(Q, x) for x in components]
+    top = 4 * scale + 8.0
+
+    def claim(*values: float) -> bool:
+        claims = [(value, top) for value in values]
+        return accepted(forge(Q, [2, 2], components, claims, [[Rung(SUMS, top)] * 2] * 2))
+
+    assert abs(has[1] - 2.0) < 1e-3
+    assert claim(*has)
+    for more in (math.nextafter(has[1], math.inf), has[1] * (1 + 1e-12), has[1] + 1e-12 * scale):
+        assert not claim(has[0], more)
+    assert not claim(math.nextafter(has[0], math.inf), has[1])
+
+
+def test_variances_of_data_by_hand() -> None:
+    """Tests the same where only the data are given."""
+    B = np.random.default_rng(5).standard_normal((6, 4)) * [1e6, 1.0, 1e-3, 1.0]
+    x = np.array([[0.6, 0.0, 0.8, 0.0]])
+    x /= np.linalg.norm(x)
+    has, top = rounded_down(exact_variance_of_data(B, x[0])), float(np.square(B).sum()) * 2
+
+    def claim(value: float) -> bool:
+        ladder = [[Rung(SUMS, top)] * 2]
+        return accepted(forge(B, [2], x, [(value, top)], ladder, kind="factor"))
+
+    assert claim(has)
+    assert not claim(math.nextafter(has, math.inf))
+    assert not claim(has * (1 + 1e-12))
+
+
 def test_exhaustion_by_hand() -> None:
     """Tests that nothing is called exhausted while a vector is left."""
     Q = psd(4, 3)
@@ -211,7 +251,7 @@ def test_exhaustion_by_hand() -> None:
 
     def claim(rows: list[list[float]], limits: list[int]) -> bool:
         components = np.array(rows).reshape(-1, 3)
-        values = [(float(x @ Q @ x / (x @ x)), top) for x in components]
+        values = [(stated(Q, x), top) for x in components]
         ladder = [[Rung(SUMS, top)] * p for p in limits[: len(components)]]
         return accepted(forge(Q, limits, components, values, ladder, exhausted=True))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import warnings
 from dataclasses import replace
 from fractions import Fraction
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 
 from helpers.certificates import Draft
 from helpers.corruptions import CORRUPTIONS, DAMAGES, other_float
+from helpers.exact import stated
 from helpers.forger import checker
 from helpers.joint import (
     adjusted,
@@ -337,7 +339,7 @@ def test_another_matrix() -> None:
     data.manifest["problem"]["kind"] = "factor"
     refused(data, "only of a matrix")
     absent = altered(draft, lambda changed: changed.arrays.pop("matrix.npy"))
-    refused(absent, "was not given")
+    refused(absent, "does not hold the matrix")
     assert checker.verify(absent, Q)
 
 
@@ -348,9 +350,8 @@ def test_components() -> None:
     def with_row(k: int, x: np.ndarray, right: bool = True) -> Draft:
         changed = draft.copy()
         changed.arrays["components.npy"][k] = x
-        if right:
-            value = float(x @ draft.arrays["matrix.npy"] @ x / (x @ x))
-            changed.manifest["joint"]["variances"][k] = value
+        if right and np.isfinite(x).all():
+            changed.manifest["joint"]["variances"][k] = stated(draft.arrays["matrix.npy"], x)
         return changed
 
     rows = draft.arrays["components.npy"]
@@ -370,6 +371,11 @@ def test_components() -> None:
     refused(with_row(0, np.full(13, math.nan), right=False), "not numbers")
     refused(with_row(1, np.eye(13)[4], right=False), "has the variance")
     assert judged(with_row(0, -rows[0])) == "harmless"
+    for k in range(3):
+        more = draft.copy()
+        value = more.manifest["joint"]["variances"][k]
+        more.manifest["joint"]["variances"][k] = math.nextafter(value, math.inf)
+        refused(more, f"component {k + 1}: the component has the variance")
 
 
 def test_counts() -> None:
@@ -577,8 +583,11 @@ def test_the_command(tmp_path: Path) -> None:
     (line,) = ended.output.splitlines()
     assert line.startswith("VERIFIED: 3 components of 13 features with a total variance of ")
     verdict = checker.verify(draft)
-    assert f"of {verdict.joint_variance:.10g}; no such set" in line
-    assert f"no such set exceeds {verdict.joint_upper_bound:.10g}; the gap is " in line
+    # Rounded to ten digits away from each other.
+    total, bound = re.search(r"of ([\d.]+); no such set exceeds ([\d.]+); the gap", line).groups()
+    values = [Fraction(value) for value in draft.manifest["joint"]["variances"]]
+    assert 0 <= sum(values) - Fraction(total) < Fraction(1e-9)
+    assert 0 <= Fraction(bound) - Fraction(verdict.joint_upper_bound) < Fraction(1e-9)
     assert line.endswith("the matrix is the one in the certificate")
     ended = CliRunner().invoke(app, ["verify", str(file), "-v"])
     assert [text.split(":")[0] for text in ended.output.splitlines()[1:]] == [

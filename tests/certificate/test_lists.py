@@ -15,8 +15,17 @@ import pytest
 
 from helpers.certificates import Draft
 from helpers.corruptions import CORRUPTIONS, DAMAGES
+from helpers.exact import stated
 from helpers.forger import checker
-from helpers.lists import false_list, list_of, random_list, with_one_more, without
+from helpers.lists import (
+    false_list,
+    forged_lists,
+    list_of,
+    lists_of_ties,
+    random_list,
+    with_one_more,
+    without,
+)
 from orthospca import Certificate, DataCovariance, alternatives, datasets, solve, verify
 from orthospca._errors import InputError
 
@@ -174,6 +183,43 @@ def test_missing_supports_of_random_lists() -> None:
     assert tried > 200
 
 
+def test_one_of_many_that_are_tied() -> None:
+    """Tests that a bound which some reach is no proof that others are below it."""
+    drafts = dict(lists_of_ties())
+    assert len(drafts) > 70
+    for name, draft in drafts.items():
+        verdict = checker.verify(draft)
+        assert not verdict.verified, name
+    for name in ("correlations 0", "pairs 3"):
+        refused(drafts[name], "a list needs a tree")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_forged_lists() -> None:
+    """Tests that no list of which one thing is false is accepted."""
+    for name, draft in forged_lists():
+        assert not false_list(draft, checker.verify(draft)), name
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 6])
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+def test_ties_are_all_listed(p: int, tolerance: float) -> None:
+    """Tests matrices and data in which all supports are equally good, as they are written."""
+    correlations = np.full((6, 6), 0.5) + 0.5 * np.eye(6)
+    rows = np.vstack([np.eye(6), -np.eye(6)])
+    for Q in (np.eye(6), correlations, DataCovariance(rows)):
+        draft = list_of(Q, p, tolerance)
+        assert draft.manifest["alternatives"]["count"] == math.comb(6, p)
+        verdict = checker.verify(draft)
+        assert verdict.verified, verdict.reason
+        assert not false_list(draft, verdict)
+        for i in range(math.comb(6, p) if p < 6 else 0):
+            assert not checker.verify(without(draft, i))
+    known = list_of(np.diag([3.0, 3.0, 2.0, 1.0]), 1, tolerance, previous=np.eye(4)[:1])
+    assert checker.verify(known)
+    assert known.arrays["list/supports.npy"].tolist() == [1]
+
+
 def test_a_support_that_is_none() -> None:
     """Tests supports that do not reach the level, are there already, or are of another size."""
     draft = pitprops()
@@ -232,7 +278,7 @@ def test_counts_and_variances() -> None:
         changed.manifest["alternatives"]["count"] = count
         assert not checker.verify(changed), count
     for i in range(4):
-        for shift in (1e-9, -1e-9, 0.1, -0.1, math.nan, math.inf):
+        for shift in (1e-14, 1e-9, -1e-9, 0.1, -0.1, math.nan, math.inf):
             changed = draft.copy()
             changed.arrays["list/variances.npy"][i] += shift
             assert not checker.verify(changed)
@@ -244,7 +290,7 @@ def test_counts_and_variances() -> None:
     support = changed.arrays["list/supports.npy"][4:8]
     changed.arrays["list/loadings.npy"][1] = turned
     Q = changed.arrays["matrix.npy"][np.ix_(support, support)]
-    changed.arrays["list/variances.npy"][1] = turned @ Q @ turned
+    changed.arrays["list/variances.npy"][1] = stated(Q, turned)
     refused(changed, "is not below the bound")
 
 

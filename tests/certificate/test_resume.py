@@ -109,7 +109,7 @@ def test_proved_rungs_are_not_proved_again(
         with pytest.raises(Killed):
             solve(Q, 5, 2, gap=1e-2, resume=file)
         before = len(searched)
-    assert verify(file, None if kind == "matrix" else Q.factor(np.arange(4100))).verified
+    assert verify(file, factor=None if kind == "matrix" else Q.factor(np.arange(4100))).verified
     searched.clear()
     resumed = solve(Q, 5, 2, gap=1e-2, resume=file)
     same(resumed, whole)
@@ -127,6 +127,74 @@ def test_a_time_limit_is_taken_up(tmp_path: Path) -> None:
     assert second.status is Status.OPTIMAL
     assert second.variances[0] >= first.variances[0]
     assert len(second.path) == 6
+
+
+def with_vector(certificate: Certificate, size: int, support: list[int], x: list[float]) -> None:
+    """Put another vector where the one of a rung is."""
+    arrays = certificate.arrays
+    ends = [0, *arrays["stage-0/found_ends.npy"].tolist()]
+    at = slice(ends[size - 1], ends[size])
+    for name, new in (("found", support), ("loadings", x)):
+        old = arrays[f"stage-0/{name}.npy"].tolist()
+        old[at] = new
+        arrays[f"stage-0/{name}.npy"] = np.array(old, arrays[f"stage-0/{name}.npy"].dtype)
+    grown = np.array(arrays["stage-0/found_ends.npy"])
+    grown[size - 1 :] += len(support) - (at.stop - at.start)
+    arrays["stage-0/found_ends.npy"] = grown
+
+
+THIRD = 1 / np.sqrt(3)
+
+
+@pytest.mark.parametrize(
+    ("support", "x"),
+    [
+        ([0, 0, 0], [THIRD, THIRD, THIRD]),
+        ([2, 1, 0], [THIRD, THIRD, THIRD]),
+        ([0, 1, 24], [THIRD, THIRD, THIRD]),
+        ([-1, 0, 1], [THIRD, THIRD, THIRD]),
+        ([0, 1, 2, 3], [0.5, 0.5, 0.5, 0.5]),
+        ([0, 1, 2], [1.0, 1.0, 1.0]),
+        ([0, 1, 2], [THIRD, THIRD, THIRD * (1 + 1e-11)]),
+        ([0, 1, 2], [0.0, 0.6, 0.8]),
+        ([0, 1, 2], [np.nan, 0.6, 0.8]),
+        ([0, 1, 2], [np.inf, 0.6, 0.8]),
+    ],
+)
+def test_vectors_of_rungs_are_vectors(tmp_path: Path, support: list[int], x: list[float]) -> None:
+    """Tests vectors that name a feature twice, are too long, too dense, or not of numbers.
+
+    A feature that is named three times seems to have three times its variance, and a stage whose
+    best vector is thought to have that much is soon thought to be solved.
+    """
+    Q, file = correlations(), tmp_path / "certificate.zip"
+    solve(Q, 4, 1, resume=file)
+    certificate = Certificate.load(file)
+    with_vector(certificate, 3, support, x)
+    # What sums of products say of it, as if all features were different ones.
+    part = Q[np.ix_(np.array(support) % 24, np.array(support) % 24)]
+    values = np.array(certificate.arrays["stage-0/values.npy"])
+    values[2] = np.array(x) @ part @ np.array(x) if np.isfinite(x).all() else 0.0
+    certificate.arrays["stage-0/values.npy"] = values
+    certificate.save(file)
+    with pytest.raises(InputError, match=r"resume: .* is damaged \(stage 1: "):
+        solve(Q, 4, 1, resume=file)
+
+
+def test_variances_of_rungs_are_computed(tmp_path: Path) -> None:
+    """Tests that a vector has what it has, whatever the file says, and not more."""
+    Q, file = correlations(), tmp_path / "certificate.zip"
+    first = solve(Q, 4, 1, resume=file)
+    certificate = Certificate.load(file)
+    values = np.array(certificate.arrays["stage-0/values.npy"])
+    certificate.arrays["stage-0/values.npy"] = values - 0.25
+    certificate.save(file)
+    again = solve(Q, 4, 1, resume=file)
+    assert [c.variance for c in again.path] == [c.variance for c in first.path]
+    certificate.arrays["stage-0/values.npy"] = values + 0.25
+    certificate.save(file)
+    with pytest.raises(InputError, match="has not the variance stated"):
+        solve(Q, 4, 1, resume=file)
 
 
 @pytest.mark.usefixtures("at_once")

@@ -128,7 +128,8 @@ def wrong_component(
     rows = [sum(q * v for q, v in zip(row, x, strict=True)) for row in matrix.integers]
     form = sum(v * r for v, r in zip(x, rows, strict=True)) / 2**matrix.exponent
     size = max(abs(form), Fraction(float(np.abs(matrix.rounded).max())))
-    if abs(form - Fraction(float(stage["variance"]))) > 2 * Fraction(ACCURACY) * size:
+    unsaid = form / sum(v * v for v in x) - Fraction(float(stage["variance"]))
+    if not 0 <= unsaid <= 2 * Fraction(ACCURACY) * size:
         return "another variance"
     return ""
 

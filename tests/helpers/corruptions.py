@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from helpers.certificates import Draft, npy, strings_of, zipped
+from helpers.exact import stated
 from orthospca.verify import fingerprint
 
 Random = np.random.Generator
@@ -389,7 +390,8 @@ def change_component(draft: Draft, rng: Random) -> Draft:
         x /= np.sqrt(x @ x)
     if rng.random() < 0.4 and draft.manifest["problem"]["kind"] == "matrix":
         Q = draft.arrays["matrix.npy"]
-        draft.manifest["stages"][k]["variance"] = float(x @ Q @ x)
+        if np.isfinite(x).all():
+            draft.manifest["stages"][k]["variance"] = stated(Q, x)
     return draft
 
 

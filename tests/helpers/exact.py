@@ -69,6 +69,15 @@ class ExactMatrix:
         """The order of the matrix."""
         return len(self.integers)
 
+    def stated(self, x: np.ndarray) -> float:
+        """``xᵀQx / xᵀx``, rounded down."""
+        loading = {i: Fraction(float(x[i])) for i in np.flatnonzero(x).tolist()}
+        form = sum(
+            v * w * self.integers[i][j] for i, v in loading.items() for j, w in loading.items()
+        )
+        length = sum(v * v for v in loading.values())
+        return rounded_down(Fraction(form) / length / 2**self.exponent)
+
     def below(self, bound: Fraction) -> list[list[int]]:
         """``bound·I - Q``, times a positive number that makes all entries integers."""
         numerator, denominator = bound.as_integer_ratio()
@@ -265,3 +274,29 @@ def is_psd(matrix: list[list[int]], strictly: bool = False) -> bool:
         ]
         last = pivot
     return True
+
+
+def exact_variance(Q: np.ndarray, x: np.ndarray) -> Fraction:
+    """``xᵀQx / xᵀx``, of the doubles as they are."""
+    used = np.flatnonzero(x).tolist()
+    loading = {i: Fraction(float(x[i])) for i in used}
+    form = sum(loading[i] * loading[j] * Fraction(float(Q[i, j])) for i in used for j in used)
+    return form / sum(v * v for v in loading.values())
+
+
+def exact_variance_of_data(B: np.ndarray, x: np.ndarray) -> Fraction:
+    """``‖Bx‖² / xᵀx``, of the doubles as they are."""
+    loading = {j: Fraction(float(x[j])) for j in np.flatnonzero(x).tolist()}
+    image = [sum(Fraction(float(row[j])) * v for j, v in loading.items()) for row in B]
+    return sum(v * v for v in image) / sum(v * v for v in loading.values())
+
+
+def stated(Q: np.ndarray, x: np.ndarray) -> float:
+    """The variance of a vector as it is to be stated; 0 of no vector."""
+    return rounded_down(exact_variance(Q, x)) if x.any() else 0.0
+
+
+def rounded_down(exact: Fraction) -> float:
+    """The largest double that is not above a number."""
+    nearest = float(exact)
+    return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, -math.inf)

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from helpers.certificates import Draft, Rung, forge, wrong_component
-from helpers.exact import ExactMatrix, as_integers, is_psd, support_above
+from helpers.exact import (
+    ExactMatrix,
+    as_integers,
+    exact_variance_of_data,
+    is_psd,
+    rounded_down,
+    stated,
+    support_above,
+)
 from helpers.problems import MATRICES
 from orthospca import solve
 from orthospca.certificate.joint import make_joint_certificate
@@ -23,6 +31,8 @@ from orthospca.model.tuning import DEFAULT
 from orthospca.search.methods import solve_stage
 from orthospca.verify import SINGLE, SUMS, Verdict
 
+#: Unit vectors that are orthogonal up to 4e-13.
+TURNED = np.array([[1.0, 0.0, 0.0], [4e-13, 1.0, 0.0]])
 #: Trees as branched as can be.
 BRANCHED = replace(DEFAULT, walk=replace(DEFAULT.walk, enumerate_below=1, full_share=0))
 
@@ -196,8 +206,10 @@ def by_hand(
     draft = forge(Q, limits, components, [(0.0, 0.0)] * len(components), ladders, kind)
     del draft.manifest["stages"], draft.manifest["exhausted"]
     given = np.array(Q, dtype=float)
-    form = given if kind == "matrix" else given.T @ given
-    values = [float(x @ form @ x) for x in components]
+    values = [
+        stated(given, x) if kind == "matrix" else rounded_down(exact_variance_of_data(given, x))
+        for x in components
+    ]
     draft.manifest |= {"version": 3, "claim": "joint"}
     draft.manifest["joint"] = {"variances": values, "upper_bound": upper}
     draft.arrays["joint/at.npy"] = np.array(at, dtype=np.int32)
@@ -244,8 +256,11 @@ def forged_sets() -> Iterator[tuple[str, Draft]]:
     values = good.manifest["joint"]["variances"]
     for wrong in (values[:1], [*values, 1.0], [5.0, 3.1], [5.1, 3.0], [5.0, math.nan], []):
         yield f"set with variances {wrong}", claimed(good, variances=wrong)
-    # Within the accuracy of a variance, and above the bound.
-    yield "set above its bound", claimed(good, variances=[v + 1e-12 for v in values])
+    yield "set with a little more", claimed(good, variances=[v + 1e-12 for v in values])
+    # Orthogonal up to 1e-12, and so above the bound.
+    near = altered(good, lambda draft: draft.arrays.update({"components.npy": TURNED}))
+    Q = good.arrays["matrix.npy"]
+    yield "set above its bound", claimed(near, variances=[stated(Q, x) for x in TURNED])
     for units in (1, 4, 8, 11, 12, 13, 14):
         yield f"set, {units} units from singular", nearly_singular(units)
 

@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from helpers.certificates import Draft
-from helpers.exact import ExactMatrix, exceeds, nearly_orthogonal_support
+from helpers.certificates import Draft, Rung, forge
+from helpers.exact import ExactMatrix, exceeds, nearly_orthogonal_support, stated
 from helpers.problems import DATA, MATRICES
 from helpers.wide import tuned
 from orthospca import DataCovariance, alternatives, solve
 from orthospca.model import settings
 from orthospca.model.tuning import DEFAULT
 from orthospca.verify import ACCURACY, LARGEST_EXCESS, ORTHOGONALITY, Verdict
+
+SINGLE, SIEVE, CAP, SUMS = range(4)
 
 
 def list_of(Q: Any, p: int, tolerance: float, **options: Any) -> Draft:
@@ -72,14 +74,15 @@ def with_one_more(draft: Draft, support: list[int]) -> Draft:
     """One support more, with the best vector on it."""
     changed = draft.copy()
     Q = changed.arrays["matrix.npy"][np.ix_(support, support)]
-    values, vectors = np.linalg.eigh(Q)
+    vectors = np.linalg.eigh(Q)[1]
     arrays = changed.arrays
     changed.manifest["alternatives"]["count"] += 1
     arrays["list/supports.npy"] = np.append(arrays["list/supports.npy"], support).astype(np.int32)
     ends = arrays["list/supports_ends.npy"]
     arrays["list/supports_ends.npy"] = np.append(ends, ends[-1] + len(support))
     arrays["list/loadings.npy"] = np.vstack([arrays["list/loadings.npy"], vectors[:, -1]])
-    arrays["list/variances.npy"] = np.append(arrays["list/variances.npy"], values[-1])
+    value = stated(Q, vectors[:, -1])
+    arrays["list/variances.npy"] = np.append(arrays["list/variances.npy"], value)
     return changed
 
 
@@ -118,8 +121,9 @@ def false_list(draft: Any, verdict: Verdict, Q: Any = None) -> str:
         return ExactMatrix.gram(given[:, at])
 
     size = float(np.abs(given).max()) if kind == "matrix" else float((given**2).sum(axis=0).max())
+    below = math.nextafter(level, -math.inf)
     for T in itertools.combinations(left, p):
-        reach = listed[T] + 2 * LARGEST_EXCESS * size if T in listed else level
+        reach = listed[T] + 2 * LARGEST_EXCESS * size if T in listed else below
         if exceeds(part(T), previous[:, list(T)], reach):
             return f"{T} has more than {reach!r}"
     values = []
@@ -137,7 +141,8 @@ def false_list(draft: Any, verdict: Verdict, Q: Any = None) -> str:
         exact = part(T)
         rows = [sum(q * v for q, v in zip(row, x, strict=True)) for row in exact.integers]
         values.append(sum(v * r for v, r in zip(x, rows, strict=True)) / length / 2**exact.exponent)
-        if abs(values[-1] - Fraction(listed[T])) > 2 * Fraction(ACCURACY) * Fraction(size):
+        unsaid = values[-1] - Fraction(listed[T])
+        if not 0 <= unsaid <= 2 * Fraction(ACCURACY) * Fraction(size):
             return f"{T} has another variance"
         if values[-1] < Fraction(level):
             return f"{T} does not reach the level"
@@ -193,7 +198,7 @@ def forged_lists() -> Iterator[tuple[str, Draft]]:
         T = draft.arrays["list/supports.npy"].reshape(-1, 2)[i]
         x[:] = x + 0.05 * np.array([-x[1], x[0]])
         x /= math.sqrt(x @ x)
-        draft.arrays["list/variances.npy"][i] = x @ Q[np.ix_(T, T)] @ x
+        draft.arrays["list/variances.npy"][i] = stated(Q[np.ix_(T, T)], x)
     yield "list of less than there is", draft
     draft = good.copy()
     draft.arrays["list/supports.npy"][:2] = draft.arrays["list/supports.npy"][1::-1]
@@ -232,6 +237,63 @@ def forged_lists() -> Iterator[tuple[str, Draft]]:
     draft = good.copy()
     del draft.arrays["stage-0/kinds.npy"]
     yield "list without an argument", draft
+    yield from ((f"list of ties, {name}", draft) for name, draft in lists_of_ties())
+    for name, wrong in (("count", float(count)), ("previous", 0.0), ("tolerance", "0.2")):
+        yield f"list with {name} {wrong!r}", changed(**{name: wrong})
+    yield "list with a level of another kind", changed(level=str(level))
+
+
+def lists_of_ties() -> Iterator[tuple[str, Draft]]:
+    """One of many supports that are equally good, and arguments that nothing exceeds the level."""
+    leaf = (-1, (), ())
+    rows = np.random.default_rng(2).standard_normal((20, 6))
+    correlations = np.corrcoef(rows.T)
+    correlations = 0.5 * (correlations + correlations.T)
+    np.fill_diagonal(correlations, 1.0)
+    every = tuple(range(6))
+    for name, Q in (("correlations", correlations), ("identity", np.eye(6))):
+        for kind in (SINGLE, SUMS, CAP):
+            yield f"{name} {kind}", tied(Q, 1, [Rung(kind, 1.0)])
+            yield f"{name} {kind} with a tree", tied(Q, 1, [Rung(kind, 1.0, 1.0, every, (leaf,))])
+        for kept, tree in ((every, (leaf,)), ((), ()), ((0,), (leaf,)), (every, ())):
+            yield f"{name} {kept} {tree}", tied(Q, 1, [Rung(SIEVE, 1.0, 1.0, kept, tree)])
+    Q, single = np.eye(6), Rung(SINGLE, 1.0)
+    for kind in (SUMS, CAP, SINGLE):
+        yield f"pairs {kind}", tied(Q, 2, [single, Rung(kind, 1.0)])
+        yield (
+            f"pairs {kind} with a tree",
+            tied(Q, 2, [single, Rung(kind, 1.0, 1.0, every, (leaf,))]),
+        )
+    for kept in ((), (0,), (0, 1), every):
+        for tree in ((), (leaf,), ((-1, kept, ()),), ((0, (), ()), leaf, leaf)):
+            for level in (1.0, 0.9, 1.1):
+                yield (
+                    f"pairs {kept} {tree} {level}",
+                    tied(Q, 2, [single, Rung(SIEVE, 1.0, level, kept, tree)]),
+                )
+    yield "pairs, few rungs", tied(Q, 2, [single])
+    B = np.eye(6)
+    yield "factor", tied(B, 1, [Rung(SINGLE, 1.0 + 1e-14)], "factor")
+    yield "factor, pairs", tied(B, 2, [Rung(SINGLE, 1.1), Rung(SUMS, 2.1)], "factor")
+
+
+def tied(Q: Any, p: int, ladder: list[Rung], kind: str = "matrix") -> Draft:
+    """A list of the first support alone, at a level of 1, and some argument."""
+    draft = forge(Q, [p], np.zeros((0, Q.shape[1])), [], [ladder], kind)
+    del draft.arrays["components.npy"], draft.manifest["stages"], draft.manifest["exhausted"]
+    draft.manifest |= {
+        "version": 3,
+        "claim": "alternatives",
+        "alternatives": {"previous": 0, "count": 1, "tolerance": 0.0, "level": 1.0},
+    }
+    draft.arrays |= {
+        "previous.npy": np.zeros((0, Q.shape[1])),
+        "list/supports.npy": np.arange(p, dtype=np.int32),
+        "list/supports_ends.npy": np.array([p]),
+        "list/loadings.npy": np.eye(1, p),
+        "list/variances.npy": np.ones(1),
+    }
+    return draft
 
 
 def _shortened(draft: Draft) -> Draft:

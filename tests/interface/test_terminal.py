@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -372,8 +373,12 @@ def test_many_loadings_are_not_all_named():
 def test_what_to_do_about_open_gaps(result):
     """Tests that advice is given where a limit or Ctrl-C left a gap, and only there."""
     assert advice(result) == ""
-    stopped = Result(**{**vars(result), "status": Status.TIME_LIMIT})
-    assert "--gap" in advice(stopped) and "--resume" in advice(stopped)
+    stages = [replace(stage, status=Status.TIME_LIMIT, upper_bound=9.0) for stage in result.stages]
+    stopped = replace(result, status=Status.TIME_LIMIT, stages=tuple(stages))
+    assert "raise --time-limit" in advice(stopped) and "--resume" in advice(stopped)
+    assert "--gap" in advice(stopped) and "--node-limit" not in advice(stopped)
+    # A set cannot be resumed.
+    assert "--resume" not in advice(replace(stopped, objective="joint"))
 
 
 # How much is said, and where

@@ -30,12 +30,12 @@ def test_joint():
     """Tests what is printed, written and reported of a set."""
     ended = fit("-k", "2", "--objective", "joint", "-o", "out")
     assert ended.exit_code == 0
-    assert "it is proved that no set has more than 11" in " ".join(ended.output.split())
+    assert "it is proved that no such set has more than 11" in " ".join(ended.output.split())
     assert "all 2 components" in ended.output
     result = Result.load("out/result.json")
     assert result.objective == "joint" and result.joint_variance == pytest.approx(11)
     with open("out/report.html", encoding="utf-8") as page:
-        assert "it is proved that no set has more than" in page.read()
+        assert "it is proved that no such set has more than" in page.read()
 
 
 def test_lexicographic():

@@ -82,7 +82,7 @@ def test_proof():
 def test_too_many_ties():
     """Tests that the status says so if ties are left out."""
     result = solve(np.eye(30), 4, 2, objective="lexicographic")
-    assert result.status is Status.NODE_LIMIT
+    assert result.status is Status.WORK_LIMIT
     assert "not all ties were examined" in result.note
 
 

@@ -318,7 +318,7 @@ def test_heartbeat() -> None:
     same = listen(matrix, 6, 1e-6, distant)
     assert len(often) > len(seldom) >= 1
     assert (np.diff([progress.elapsed for progress in often]) >= 0).all()
-    assert (np.diff([progress.upper for progress in often]) <= 0).all()
+    assert (np.diff([p.upper for p in often if p.upper < np.inf]) <= 0).all()
     assert min(progress.upper for progress in often) >= found.components[0].variance
     assert same.components[0].vector.tobytes() == found.components[0].vector.tobytes()
     histories = [

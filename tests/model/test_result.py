@@ -97,9 +97,14 @@ def test_fields() -> None:
 
 
 def test_statuses() -> None:
-    """Tests that the statuses are those of the contract, and three that say why a gap is left."""
+    """Tests that the statuses are those of the contract, and three that blame no limit for it."""
     names = {"OPTIMAL", "TIME_LIMIT", "NODE_LIMIT", "INTERRUPTED", "EXHAUSTED"}
-    assert {status.name for status in Status} == names | {"THRESHOLD", "FEATURE_LIMIT", "PRECISION"}
+    names |= {"THRESHOLD", "FEATURE_LIMIT", "PRECISION"}
+    assert {status.name for status in Status} == names | {
+        "WORK_LIMIT",
+        "PROOF_LIMIT",
+        "PART_OF_SET",
+    }
 
 
 def test_stages_are_components(result: Result) -> None:
@@ -296,7 +301,7 @@ def test_summary_of_a_stopped_search() -> None:
     text = interrupted().summary()
     assert "node limit" in text
     assert "optimal" not in text
-    assert "certified within tolerance" not in text
+    assert "certified within the tolerance" not in text
 
 
 def test_every_result_has_a_summary(result: Result) -> None:

@@ -189,7 +189,7 @@ def test_html_of_a_result():
     assert text.count("<tr>") == 3
     for name in ("length", "topdiam", "ringbut"):
         assert name in text
-    assert "all certified within tolerance" in text
+    assert "each is certified within the tolerance" in text
     assert "<script" not in text
     assert empty()._repr_html_().count("<tr>") == 1
 

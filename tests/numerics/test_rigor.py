@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from helpers.exact import exceeds
-from orthospca.numerics import rigor
+from orthospca.numerics import rigor, rounding
 
 #: Adversarial thresholds that each of the tests must try.
 THRESHOLDS = 100_000
@@ -471,3 +471,66 @@ def test_constraints_leave_the_eigenvalue_of_the_complement() -> None:
         upper = rigor.upper_eigenvalue(constrained, largest, float(radius))
         assert upper == pytest.approx(largest, abs=1e-11 * n)
         assert upper > largest - 1e-14 * n
+
+
+def factorised(
+    A: np.ndarray, rng: np.random.Generator, reciprocals: bool, worst: bool
+) -> list[list[Fraction]] | None:
+    """An upper factor whose every operation is rounded; sums in a random order and grouping.
+
+    With ``worst`` the operations are exact but for a factor of 1 ± u, whichever chance says; this
+    is all that a proof may assume of rounding.
+    """
+
+    def rounded(exact: Fraction) -> Fraction:
+        if worst:
+            return exact * (1 + int(rng.choice([-1, 1])) * Fraction(rounding.UNIT))
+        return Fraction(float(exact))
+
+    n = len(A)
+    R = [[Fraction(0)] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i, n):
+            terms = [Fraction(float(A[i, j]))] + [-rounded(R[k][i] * R[k][j]) for k in range(i)]
+            while len(terms) > 1:
+                a, b = (terms.pop(int(rng.integers(len(terms)))) for _ in range(2))
+                terms.append(rounded(a + b))
+            (total,) = terms
+            if i == j:
+                if total <= 0:
+                    return None
+                # More digits than count, and then the rounding.
+                root = Fraction(math.isqrt(int(total * 4**600)), 2**600)
+                R[i][i] = rounded(root)
+            elif reciprocals:
+                R[i][j] = rounded(total * rounded(1 / R[i][i]))
+            else:
+                R[i][j] = rounded(total / R[i][i])
+    return R
+
+
+@pytest.mark.parametrize("worst", [False, True])
+@pytest.mark.parametrize("reciprocals", [False, True])
+def test_reciprocals_are_within_the_count(reciprocals: bool, worst: bool) -> None:
+    """Tests the error of a factorisation, entry by entry, against the count of its roundings."""
+    closest = 0.0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 7))
+        B = rng.standard_normal((n, n)) * 10.0 ** rng.uniform(-3, 3, n)
+        A = B.T @ B + 10.0 ** rng.uniform(-8, 0) * np.eye(n)
+        R = factorised(0.5 * (A + A.T), rng, reciprocals, worst)
+        if R is None:
+            continue
+        for i in range(n):
+            for j in range(i, n):
+                products = [R[k][i] * R[k][j] for k in range(i + 1)]
+                error = abs(Fraction(float(0.5 * (A + A.T)[i, j])) - sum(products))
+                # Rows are counted from 0 here.
+                count = i + 1 + (reciprocals or i == j)
+                assert count <= n + (i == j)
+                gamma = count * Fraction(rounding.UNIT) / (1 - count * Fraction(rounding.UNIT))
+                allowed = gamma * sum(map(abs, products))
+                assert error <= allowed
+                closest = max(closest, float(error / allowed))
+    assert closest > 0.5

@@ -318,7 +318,7 @@ def test_a_bound_is_not_below_its_own_component() -> None:
 
 
 def test_rungs_of_a_stage_cap_those_of_the_next() -> None:
-    """Tests that what is proved for each sparsity is handed on, and dropped after an exchange."""
+    """Tests that what is proved for each sparsity is handed on, after an exchange too."""
     first = tuple(Rung(s, Candidate(float(s), unit(*range(s))), s + 0.5) for s in (1, 2, 3))
     second = tuple(Rung(s, None, s + 0.25) for s in (1, 2, 3))
     stages = Scripted(
@@ -334,12 +334,12 @@ def test_rungs_of_a_stage_cap_those_of_the_next() -> None:
     assert stages.asked[0].caps == ()
     assert stages.asked[1].caps == (1.5, 2.5, 3.5)
     assert stages.asked[2].caps == (1.25, 2.25, 3.25)
-    # The second component was replaced: what was proved given the old one is void.
-    assert stages.asked[3].caps == ()
+    # The second component was replaced: what was proved of its stage is about the first one only.
+    assert stages.asked[3].caps == (1.25, 2.25, 3.25)
     assert stages.asked[4].caps == (1.25, 2.25, 3.25)
     # The path is that of the first component.
     assert [(c.variance, c.upper_bound) for c in found.path] == [(1.0, 1.5), (2.0, 2.5), (3.0, 3.5)]
-    assert all(c.status is Status.NODE_LIMIT for c in found.path)
+    assert all(c.status is Status.WORK_LIMIT for c in found.path)
     assert found.exhausted
 
 

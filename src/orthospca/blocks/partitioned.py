@@ -15,6 +15,7 @@ from orthospca.blocks.state import BlockState
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
+from orthospca.numerics.exact import variance_down
 from orthospca.search.methods import bound_by_conditioning
 from orthospca.search.outcome import Request
 from orthospca.supports.best import Candidate
@@ -66,8 +67,11 @@ class Partitioned(Protocol):
         watch : Watch
         """
 
+    def rounding(self, sparsity: int) -> float:
+        """Bound on what rounding adds to, or takes from, a value in a block."""
+
     def variance(self, vector: Array) -> float:
-        """Variance of a vector in the problem itself."""
+        """Variance of a vector in the problem itself, rounded down."""
 
 
 class PartitionedMatrix:
@@ -124,9 +128,10 @@ class PartitionedMatrix:
             upper = bound_by_conditioning(stage, best, cutoff, upper, self.settings, watch)
         return upper
 
+    def rounding(self, sparsity: int) -> float:
+        """Nothing: the entries of blocks are those of the matrix."""
+        return 0.0
+
     def variance(self, vector: Array) -> float:
-        """Variance of a vector in the problem itself."""
-        support = np.flatnonzero(vector)
-        loading = vector[support]
-        matrix = self.covariance[np.ix_(support, support)]
-        return float(loading @ matrix @ loading)
+        """Variance of a vector in the problem itself, rounded down."""
+        return variance_down(self.covariance, vector)

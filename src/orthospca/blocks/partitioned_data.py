@@ -130,11 +130,13 @@ class PartitionedData:
             local = bound_by_conditioning(stage, part, cutoff, local, settings, watch)
         return add_up(max(local, reduction.outside), rounding)
 
+    def rounding(self, sparsity: int) -> float:
+        """Bound on what the rounding of entries adds to, or takes from, a value in a block."""
+        return self.problem.rounding(sparsity)
+
     def variance(self, vector: Array) -> float:
-        """Variance of a vector in the problem itself."""
-        used = np.flatnonzero(vector)
-        image = self.covariance.factor(used) @ vector[used]
-        return float(image @ image)
+        """Variance of a vector in the problem itself, rounded down."""
+        return self.covariance.variances([vector])[0]
 
 
 class MatrixBlock(BlockState):

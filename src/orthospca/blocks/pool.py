@@ -70,6 +70,8 @@ class BlockStages:
         self.blocks = problem.states()
         self.nodes = 0
         self.sparsity = 0
+        #: The candidate that was looked at last, in the original problem, and what it comes from.
+        self._valued: tuple[Outcome | None, Candidate] = None, Candidate(-math.inf, np.zeros(0))
 
     def solve(self, request: Request) -> Outcome:
         """Solve blocks until none can hold more than the best candidate, and take that."""
@@ -183,40 +185,43 @@ class BlockStages:
     def _candidate(self, block: BlockState) -> Candidate:
         """The candidate of a block in the original problem, with its variance there."""
         assert block.outcome is not None and block.outcome.best is not None
-        found = block.outcome.best.embedded(block.indices, self.n_features)
-        if self.problem.blocks.inside == "kept":
-            return found
-        return Candidate(self.problem.variance(found.vector), found.vector)
+        known, candidate = self._valued
+        if known is not block.outcome:
+            vector = block.outcome.best.embedded(block.indices, self.n_features).vector
+            candidate = Candidate(self.problem.variance(vector), vector)
+            self._valued = block.outcome, candidate
+        return candidate
 
     def _take(self, leader: BlockState, request: Request, stopped: Status | None) -> Outcome:
         """Take the leader's candidate; its certificate in the original problem, its guarantee."""
         best = self._candidate(leader)
-        reached = max(add_up(float(self._uppers().max()), -leader.value), 0.0)
-        guarantee = self._guarantee(reached)
+        guarantee = self._guarantee(leader, best)
         # Its reports are not those of the whole solve; its interrupts and its time are.
         watch = BlockWatch(self.watch.seconds_left, math.inf, Supervisor(self.watch))
         cutoff = self.settings.tolerance.cutoff(best.value)
         upper = self.problem.bound(request, self.blocks, best, cutoff, watch)
-        upper = max(min(upper, add_up(best.value, guarantee), request.cap), best.value)
+        upper = max(min(upper, request.cap), best.value)
         status = self._status(best.value, upper, stopped)
         self.watch.report(self.nodes, 0, best.value, upper)
         return Outcome(best, upper, status, self.nodes, guarantee=guarantee)
 
-    def _guarantee(self, reached: float) -> float:
+    def _guarantee(self, leader: BlockState, best: Candidate) -> float:
         """``(p-1)δ' + ε`` or ``2pδ + ε``, rounded upwards."""
-        problem, p = self.problem, self.sparsity
-        if problem.lossless:
-            return reached
-        if problem.blocks.inside == "kept":
-            return add_up(problem.a_priori(p), reached)
+        problem, uppers = self.problem, float(self._uppers().max())
+        short = max(add_up(self.upper_given(uppers), -best.value), 0.0)
+        if problem.lossless or problem.blocks.inside == "kept":
+            return short
         delta = max(problem.blocks.threshold, problem.cross, problem.inside)
-        return add_up(mul_up(2 * p, delta), reached)
+        reached = max(add_up(uppers, -leader.value), 0.0)
+        return max(add_up(mul_up(2 * self.sparsity, delta), reached), short)
 
     def _status(self, variance: float, upper: float, stopped: Status | None) -> Status:
         if self.settings.tolerance.met(variance, upper):
             return Status.OPTIMAL
-        if self.watch.interrupted or stopped is not None:
-            return Status.INTERRUPTED if self.watch.interrupted else stopped or Status.NODE_LIMIT
+        if self.watch.interrupted:
+            return Status.INTERRUPTED
+        if stopped is not None:
+            return stopped
         cutoff = self._cutoff()
         for block in self.blocks:
             outcome = block.outcome
@@ -239,12 +244,15 @@ class _Reporter(Supervisor):
 
     def tell(self, entry: Progress) -> None:
         stages, watch = self._stages, self._stages.watch
-        kept = stages.problem.blocks.inside == "kept"
+        lower = self._lower
+        if stages.problem.blocks.inside == "kept":
+            rounding = stages.problem.rounding(stages.sparsity)
+            lower = max(lower, -add_up(-entry.lower, rounding))
         record = Progress(
             watch.journal.stage,
             stages.nodes + entry.nodes,
             entry.open_nodes,
-            max(entry.lower, self._lower) if kept else self._lower,
+            lower,
             stages.upper_given(max(entry.upper, self._others)),
             watch.clock.elapsed,
             self._block,

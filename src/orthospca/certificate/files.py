@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from orthospca._typing import Array
-from orthospca.verify import Verdict, read, verify
+from orthospca.verify import MAX_BYTES, Verdict, read, verify
 
 #: Measurements hardly shrink, and packing many of them takes longer than the solve.
 MEASURED = ("matrix.npy", "factor.npy")
@@ -61,9 +61,9 @@ class Certificate:
         """
         return str(self.manifest.get("claim", "components"))
 
-    def verify(self, Q: Any = None) -> Verdict:
-        """Check it with :func:`orthospca.verify.verify`."""
-        return verify(self, Q)
+    def verify(self, Q: Any = None, **options: Any) -> Verdict:
+        """Check it with :func:`orthospca.verify.verify`, which has the same arguments."""
+        return verify(self, Q, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, all or nothing."""
@@ -107,9 +107,16 @@ class Certificate:
                     _write_array(entry, array)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Certificate:
-        """Read a file; nothing of it is believed before it has been verified."""
-        return cls(*read(path))
+    def load(cls, path: str | os.PathLike[str], max_bytes: float | None = MAX_BYTES) -> Certificate:
+        """Read a file; nothing of it is believed before it has been verified.
+
+        Parameters
+        ----------
+        path : path
+        max_bytes : int or None
+            Bytes that it may unpack to; None for any number.
+        """
+        return cls(*read(path, max_bytes))
 
 
 def _write_array(stream: IO[bytes], array: Array) -> None:

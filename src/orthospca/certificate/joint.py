@@ -13,8 +13,9 @@ import numpy as np
 
 from orthospca._typing import Array
 from orthospca.certificate.files import Certificate
-from orthospca.certificate.writing import LARGEST_HELD, with_arguments, written_rungs
-from orthospca.search.outcome import Rung
+from orthospca.certificate.writing import LARGEST_HELD, written_rungs
+from orthospca.numerics.exact import variance_down
+from orthospca.search.outcome import Rung, with_arguments
 from orthospca.supports.best import Candidate
 from orthospca.verify import FORMAT, VERSIONS, fingerprint, rounded_up
 
@@ -72,7 +73,7 @@ def make_joint_certificate(
             raise ValueError(f"the ladder of sparsity {p} has arguments up to {len(known)} only")
         arrays |= {f"stage-{k}/{name}": array for name, array in written_rungs(known).items()}
         bound += list(sparsity).count(p) * Fraction(known[-1].upper)
-    variances = [_variance(Q, x) for x in vectors]
+    variances = [variance_down(Q, x) for x in vectors]
     total = sum(map(Fraction, variances), Fraction(0))
     manifest = {
         "format": FORMAT,
@@ -98,9 +99,3 @@ def _times(rung: Rung, unit: float) -> Rung:
         best=None if best is None else Candidate(best.value * unit, best.vector),
         argument=None if argument is None else replace(argument, level=argument.level * unit),
     )
-
-
-def _variance(Q: Array, vector: Array) -> float:
-    support = np.flatnonzero(vector)
-    x = vector[support]
-    return float(x @ Q[np.ix_(support, support)] @ x / (x @ x))

@@ -14,6 +14,7 @@ from orthospca.bounds.conditioning.steps import Tree
 from orthospca.certificate.files import Certificate
 from orthospca.model.result import Component, Status
 from orthospca.model.tolerance import Tolerance
+from orthospca.numerics.exact import factor_variance_down, inner_product, variance_down
 from orthospca.search.outcome import Argument, Ground, Rung
 from orthospca.supports.best import Candidate
 from orthospca.verify import ACCURACY, ORTHOGONALITY, Unreadable
@@ -56,7 +57,7 @@ def read_saved(
     if not path.exists():
         return Saved()
     try:
-        saved = Certificate.load(path)
+        saved = Certificate.load(path, max_bytes=None)
     except Unreadable as error:
         raise InputError(f"resume: {error}") from None
     if saved.claim != of_this_problem.claim:
@@ -66,24 +67,37 @@ def read_saved(
     for name in ("kind", "features", "sha256", "sparsity"):
         if found.get(name) != asked[name]:
             raise InputError(f"resume: {str(path)!r} is of another problem (its {name} differs)")
-    verdict = saved.verify(matrix)
+    if not saved.manifest.get("stages"):
+        # It was stopped before anything was found.
+        return Saved()
+    given = {"Q" if asked["kind"] == "matrix" else "factor": matrix}
+    verdict = saved.verify(**given, time_limit=None)
     if not verdict.verified:
         raise InputError(f"resume: {str(path)!r} is not verified ({verdict.reason})")
     components: list[Component] = []
     ladders: list[tuple[Rung, ...]] = []
     vectors = saved.arrays["components.npy"]
     for k, stage in enumerate(saved.manifest["stages"]):
-        value, upper = float(stage["variance"]), float(stage["upper_bound"])
         vector = np.array(vectors[k])
         vector.flags.writeable = False
+        value = _variance(matrix, asked["kind"], vector)
+        upper = max(float(stage["upper_bound"]), value)
         try:
             ladders.append(_Ladder(saved.arrays, k, matrix, asked["kind"]).rungs())
-        except (LookupError, ValueError) as error:
+        except (LookupError, TypeError, ValueError) as error:
             raise InputError(f"resume: {str(path)!r} is damaged (stage {k + 1}: {error})") from None
         if not tolerance.met(value, upper):
             return Saved(tuple(components), tuple(ladders), Candidate(value, vector))
         components.append(Component(vector, value, upper, Status.OPTIMAL))
     return Saved(tuple(components), tuple(ladders))
+
+
+def _variance(matrix: Array, kind: str, vector: Array) -> float:
+    """What a vector has, rounded down, whatever is said of it."""
+    if kind == "matrix":
+        return variance_down(matrix, vector)
+    support = np.flatnonzero(vector)
+    return factor_variance_down(matrix[:, support], vector[support])
 
 
 class _Ladder:
@@ -104,7 +118,7 @@ class _Ladder:
         arrays = self.arrays
         if "kinds" not in arrays:
             return ()
-        kept = self._lists("kept")
+        kept = self._lists("kept", len(arrays["kinds"]))
         names = ("steps", "removed", "removed_ends", "forced", "forced_ends")
         steps = Tree(*(arrays[name].astype(np.intp) for name in names))
         ends = [0, *arrays["steps_ends"].tolist()]
@@ -120,34 +134,53 @@ class _Ladder:
         if "values" not in self.arrays:
             yield from [None] * len(self.arrays["kinds"])
             return
-        loadings, at = self.arrays["loadings"], 0
-        for i, support in enumerate(self._lists("found")):
+        n, count = self.matrix.shape[1], len(self.arrays["kinds"])
+        supports = self._lists("found", count)
+        loadings = _numbers(self.arrays["loadings"], sum(map(len, supports)))
+        values = _numbers(self.arrays["values"], count)
+        at = 0
+        for i, support in enumerate(supports):
             if len(support) == 0:
                 yield None
                 continue
-            vector = np.zeros(self.matrix.shape[1])
+            vector = np.zeros(n)
             vector[support] = loadings[at : at + len(support)]
             at += len(support)
-            value = float(self.arrays["values"][i])
-            if not self._is_right(value, vector, support, i + 1):
+            if not self._is_feasible(vector[support], support, i + 1):
                 raise ValueError(f"the vector of rung {i + 1} is not what it says")
             vector.flags.writeable = False
+            value = _variance(self.matrix, self.kind, vector)
+            if values[i] > value + ACCURACY * abs(value):
+                raise ValueError(f"the vector of rung {i + 1} has not the variance stated")
             yield Candidate(value, vector)
 
-    def _is_right(self, value: float, vector: Array, support: IntArray, size: int) -> bool:
-        """Whether a vector is feasible and has its value."""
-        products = np.abs(self.previous @ vector)
-        part = self.matrix[:, support]
-        part = part[support] if self.kind == "matrix" else part.T @ part
-        x, scale = vector[support], float(np.abs(part).max())
+    def _is_feasible(self, loading: Array, support: IntArray, size: int) -> bool:
+        """Whether a vector is sparse, of unit length and orthogonal to the components before."""
+        products = [abs(inner_product(loading, x[support])) for x in self.previous]
         return bool(
             len(support) <= size
-            and abs(float(x @ x) - 1) <= ORTHOGONALITY
-            and products.max(initial=0.0) <= ORTHOGONALITY
-            and abs(float(x @ part @ x) - value) <= ACCURACY * scale
+            and loading.all()
+            and abs(inner_product(loading, loading) - 1) <= ORTHOGONALITY
+            and max(products, default=0) <= ORTHOGONALITY
         )
 
-    def _lists(self, name: str) -> list[IntArray]:
-        """Lists that were written end to end."""
-        values, ends = self.arrays[name].astype(np.intp), self.arrays[f"{name}_ends"]
-        return list(np.split(values, ends[:-1].astype(np.intp))) if len(ends) else []
+    def _lists(self, name: str, count: int) -> list[IntArray]:
+        """Lists of features that were written end to end, each in ascending order."""
+        features, ends = self.arrays[name], self.arrays[f"{name}_ends"]
+        if features.dtype.kind != "i" or ends.dtype.kind != "i" or features.ndim != 1:
+            raise ValueError(f"{name} is not made of lists of features")
+        bounds = np.concatenate([[0], ends])
+        if len(ends) != count or (np.diff(bounds) < 0).any() or bounds[-1] != len(features):
+            raise ValueError(f"the parts of {name} do not add up")
+        n, lists = self.matrix.shape[1], np.split(features.astype(np.intp), bounds[1:-1])
+        for one in lists:
+            if (np.diff(one) <= 0).any() or (len(one) and not 0 <= one[0] <= one[-1] < n):
+                raise ValueError(f"features of {name} are not in order, or there is no such one")
+        return lists[:count]
+
+
+def _numbers(array: Array, count: int) -> Array:
+    """So many numbers that are finite."""
+    if array.dtype != np.float64 or array.shape != (count,) or not np.isfinite(array).all():
+        raise ValueError(f"{count} numbers are expected")
+    return array

@@ -14,7 +14,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.bounds.conditioning.steps import Tree
 from orthospca.certificate.files import Certificate
 from orthospca.model.result import Component
-from orthospca.search.outcome import Rung
+from orthospca.search.outcome import Rung, with_arguments
 from orthospca.verify import FORMAT, VERSION
 
 #: Bytes of a matrix up to which the certificate holds it.
@@ -82,16 +82,6 @@ def make_certificate(
         "exhausted": bool(exhausted),
     }
     return Certificate(manifest, arrays)
-
-
-def with_arguments(ladder: Sequence[Rung]) -> list[Rung]:
-    """Return the rungs up to the first one whose bound has no argument of its own."""
-    known: list[Rung] = []
-    for rung in ladder:
-        if rung.argument is None:
-            break
-        known.append(rung)
-    return known
 
 
 def written_rungs(rungs: Sequence[Rung]) -> dict[str, Array]:

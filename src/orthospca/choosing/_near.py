@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.certificate.writing import with_arguments
 from orthospca.data.problem import DataProblem
 from orthospca.model.limits import Watch
 from orthospca.model.problem import Problem
@@ -19,11 +18,21 @@ from orthospca.model.stage import Subproblem
 from orthospca.numerics.rounding import UNIT
 from orthospca.search.forms import Form, MatrixForm, with_rounding
 from orthospca.search.listing import Listing
-from orthospca.search.outcome import Argument, Ground, Outcome, Request, Rung
+from orthospca.search.outcome import (
+    Argument,
+    Ground,
+    Outcome,
+    Request,
+    Rung,
+    with_arguments,
+)
 from orthospca.search.stages import MatrixStages
 from orthospca.supports.best import Candidate, best_on_support
 from orthospca.wide.form import DataForm
 from orthospca.wide.stage import WideProblem, WideStages
+
+#: What is said where numbers are so close that rounding decides.
+DOUBT = "and rounding leaves a doubt about some of them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +49,7 @@ class Near:
     note : str
         Why there may be others; empty if it is proved that there are none.
     bests : tuple of Candidate
-        Vectors with these values, if a proof was asked for.
+        Vectors with these values.
     proved : float
         A level that all of them reach, and no other, for a checker.
     rungs : tuple of Rung
@@ -124,21 +133,44 @@ class NearSearch:
             level = float(values.max() - tolerance * abs(values.max()))
         chosen = np.flatnonzero(values >= level - 0.5 * self._margin)
         others = np.delete(values, chosen).max(initial=listing.next_value)
-        chosen = chosen[np.argsort(-values[chosen], kind="stable")]
-        near = Near([kept[listing.supports[i]] for i in chosen], values[chosen], level, note)
-        if note:
+        near = self._told([listing.supports[i] for i in chosen], listing, kept, level, note)
+        if near.note:
             return self._with_best(near, outcome.best, most)
         if not self.settings.proof:
             return near
-        bests = [best_on_support(listing.problem, listing.supports[i]) for i in chosen]
-        found = tuple(best.embedded(kept, self.n) for best in bests if best is not None)
-        if len(found) < len(bests):
-            return replace(near, note="and rounding leaves a doubt about some of them")
         assert rung.argument is not None
         floor = max(rung.argument.level, others + self._form.rounding)
-        proved = 0.5 * (floor + min(level, *(best.value for best in found)))
+        best = max(best, float(near.values.max(initial=best)))
+        lowest = min(level, best - tolerance * abs(best), *near.values.tolist())
+        if not floor < lowest:
+            return replace(near, note=DOUBT)
+        proved = 0.5 * (floor + lowest)
         rungs = (*_filled(outcome.rungs, self.size - 1), replace(rung, upper=proved))
-        return replace(near, bests=found, proved=proved, rungs=rungs)
+        return replace(near, proved=proved, rungs=rungs)
+
+    def _told(
+        self,
+        supports: Sequence[IntArray],
+        listing: Listing,
+        kept: IntArray,
+        level: float,
+        note: str,
+    ) -> Near:
+        """The best vectors of supports that were listed, with what they have; the largest first."""
+        bests = [best_on_support(listing.problem, support) for support in supports]
+        if not note and None in bests:
+            note = DOUBT
+        pairs = [(T, x) for T, x in zip(supports, bests, strict=True) if x is not None]
+        found = self._form.whole([x for _, x in pairs], kept)
+        found = [best.embedded(self._places, self.n) for best in found]
+        order = sorted(range(len(found)), key=lambda i: -found[i].value)
+        return Near(
+            [self._places[kept[pairs[i][0]]] for i in order],
+            np.array([found[i].value for i in order]),
+            level,
+            note,
+            tuple(found[i] for i in order),
+        )
 
     def _with_best(self, near: Near, best: Candidate, most: int) -> Near:
         """A list that was cut short begins with the best support all the same."""
@@ -156,6 +188,8 @@ class NearSearch:
     ) -> tuple[Listing, IntArray, Rung, str]:
         """List them; of which features they are places, why no other one, or why there may be."""
         form, stop = self._form, self.watch.out_of_time
+        best = outcome.best
+        assert best is not None
         rungs = with_arguments(outcome.rungs) if self.settings.proof else list(outcome.rungs)
         below = rungs[self.size - 2].upper if 1 < self.size <= len(rungs) + 1 else math.inf
         lowered = level - self._margin
@@ -164,14 +198,17 @@ class NearSearch:
         if below < lowered or isinstance(form, DataForm):
             sieve = form.sieve(self.size, lowered, below, stop)
             kept, outside = sieve.kept, sieve.outside
+        if math.isinf(outside) and stop():
+            # Nothing is known of any feature: there was no time to look.
+            kept = np.union1d(kept, np.flatnonzero(best.vector))
         problem, kept = form.restricted(kept, self.size)
         banned = np.flatnonzero(np.isin(kept, self._banned))
         lowest = level - 0.5 * self._margin
         listing = Listing(problem, lowered, lowest, most, self.settings.tuning.walk, banned)
         complete = listing.run(stop)
-        kept = self._places[kept]
-        steps = listing.steps.tree().embedded(kept)
-        argument = Argument(Ground.SIEVE, with_rounding(lowered, form), kept, steps)
+        places = self._places[kept]
+        steps = listing.steps.tree().embedded(places)
+        argument = Argument(Ground.SIEVE, with_rounding(lowered, form), places, steps)
         note = ""
         if listing.full:
             note = f"and there are more: max_supports is {most}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,10 +19,15 @@ from orthospca.choosing.selection import Counter
 from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.sparse import SparseColumns
+from orthospca.model.journal import HEARTBEAT
 from orthospca.model.result import Result, Status
+from orthospca.model.settings import Settings
 from orthospca.model.validation import names_of, validate_flag, validate_integer, validate_names
 
 T = TypeVar("T")
+
+#: What comes of a job that there was no time for.
+TOO_LATE: Any = "too late"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +39,25 @@ class Rows:
     values : ndarray or sparse matrix of shape (m, n)
     correlation : bool
     names : tuple of str or None
+    seconds : float
+        What it takes to read them all: with less time than that no part is begun.
     """
 
     values: Any
     correlation: bool
     names: tuple[str, ...] | None
+    seconds: float = 0.0
 
     @classmethod
-    def validate(cls, X: Any, correlation: Any, feature_names: Any) -> Rows:
-        """Check the data; what is wrong with them is a ``ValueError`` that names it."""
+    def validate(cls, X: Any, correlation: Any, feature_names: Any) -> tuple[Rows, DataCovariance]:
+        """Check the data; what is wrong with them is a ``ValueError`` that names it.
+
+        Returns
+        -------
+        Rows, DataCovariance
+            The latter is of all rows.
+        """
+        began = time.perf_counter()
         correlation = validate_flag("correlation", correlation)
         names = names_of(X)
         if isinstance(X, DataCovariance):
@@ -59,10 +76,11 @@ class Rows:
         values = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         found = cls(values, correlation, validate_names(feature_names, X.shape[1], names))
         try:
-            found.covariance(np.arange(X.shape[0]))  # refuses what is not finite, or not a number
+            # It refuses what is not finite, or not a number.
+            whole = found.covariance(np.arange(X.shape[0]))
         except InputError as error:
             raise InputError(str(error).replace("data", "X", 1)) from None
-        return found
+        return replace(found, seconds=time.perf_counter() - began), whole
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -101,60 +119,123 @@ def seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
     return np.random.SeedSequence(random_state).spawn(count)
 
 
-def share_of_time(time_limit: float | None, fits: int, n_jobs: int | None) -> float | None:
-    """Seconds for each of several fits, so many of which run at a time."""
-    if time_limit is None:
-        return None
-    return time_limit * min(effective_n_jobs(n_jobs), fits) / fits
+@dataclass(frozen=True)
+class Share:
+    """The time of one of several fits, some of which run at a time.
+
+    The clock that it is read from goes alike in all processes of a machine.
+
+    Attributes
+    ----------
+    end : float
+        When everything must have ended.
+    left : int
+        Fits that are still to be begun, this one included.
+    at_once : int
+    """
+
+    end: float
+    left: int
+    at_once: int = 1
+
+    @classmethod
+    def of_all(cls, end: float, fits: int, n_jobs: int | None) -> list[Share]:
+        """The shares of all fits."""
+        at_once = effective_n_jobs(n_jobs)
+        return [cls(end, fits - i, min(at_once, fits - i)) for i in range(fits)]
+
+    def is_over(self, seconds: float = 0.0) -> bool:
+        """Whether there are not even so many seconds left."""
+        return time.perf_counter() + seconds >= self.end
+
+    def of(self, settings: Settings, since: float) -> Settings:
+        """The settings of this fit, if it began at that moment."""
+        share = max(self.end - since, 0.0) * self.at_once / self.left
+        left = max(since + share - time.perf_counter(), 0.0)
+        return replace(settings, time_limit=left if math.isfinite(left) else None)
+
+
+def end_of(settings: Settings) -> float:
+    """The moment at which everything must have ended, if it begins now."""
+    return math.inf if settings.time_limit is None else time.perf_counter() + settings.time_limit
 
 
 def run_all(
     work: Callable[..., T | None],
     jobs: Sequence[tuple[Any, ...]],
+    shares: Sequence[Share],
     n_jobs: int | None,
     callback: Counter | None,
-) -> tuple[list[T], bool]:
-    """Do the jobs, in order; Ctrl-C and the callback leave those that are done.
+) -> tuple[list[T], Status | None]:
+    """Do the jobs, in order; Ctrl-C, the callback and a limit leave those that are done.
 
     Parameters
     ----------
     work : callable
-        Returns None if it was interrupted.
+        Of a job's arguments, its share of the time and a callback of its solves; returns None if
+        it was interrupted, and ``TOO_LATE`` if there was no time for it.
     jobs : sequence of tuple
         Its arguments.
+    shares : sequence of Share
     n_jobs : int or None
         As in joblib; processes, unless ``joblib.parallel_config`` names another backend.
     callback : callable or None
+        Called after each job, and meanwhile where jobs are done one by one.
 
     Returns
     -------
-    list, bool
-        What came out, and whether something was left undone because somebody asked to stop.
+    list, Status or None
+        What came out, and why something was left undone, if it was.
     """
     done: list[T] = []
+    asked = False
+
+    heard = None
+    if callback is not None and effective_n_jobs(n_jobs) == 1:
+        heard = heartbeat(callback, done, len(jobs))
     with warnings.catch_warnings():
         # Jobs that are given up are no news to whoever gave them up.
         warnings.filterwarnings("ignore", ".*cancelled.*", category=UserWarning)
         outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(work)(*job) for job in jobs
+            delayed(work)(*job, share, heard) for job, share in zip(jobs, shares, strict=True)
         )
         try:
             for outcome in outcomes:
                 if outcome is None:
+                    asked = True
+                    break
+                if isinstance(outcome, str):
                     break
                 done.append(outcome)
                 if callback is not None and callback(len(done), len(jobs)):
+                    asked = True
                     break
         except KeyboardInterrupt:
-            pass
+            asked = True
         finally:
             outcomes.close()
-    return done, len(done) < len(jobs)
+    if len(done) == len(jobs):
+        return done, None
+    return done, Status.INTERRUPTED if asked else Status.TIME_LIMIT
 
 
-def worst(statuses: Sequence[Status], stopped: bool) -> Status:
+def heartbeat(callback: Counter | None, done: Sequence[Any], total: int) -> Callable[..., bool]:
+    """A callback of solves that lets whoever counts fits stop while one goes on, now and then."""
+    told = time.perf_counter()
+
+    def hear(*progress: Any) -> bool:
+        nonlocal told
+        if callback is None or time.perf_counter() < told + HEARTBEAT:
+            return False
+        told = time.perf_counter()
+        return bool(callback(len(done), total))
+
+    return hear
+
+
+def worst(statuses: Sequence[Status], stopped: Status | None) -> Status:
     """One status for many fits: ``OPTIMAL`` only if all are certified."""
-    if stopped:
-        return Status.INTERRUPTED
+    if stopped is not None:
+        return stopped
     certified = (Status.OPTIMAL, Status.EXHAUSTED)
     return next((status for status in statuses if status not in certified), Status.OPTIMAL)

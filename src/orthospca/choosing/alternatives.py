@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -16,8 +15,9 @@ from orthospca._typing import Array, IntArray
 from orthospca.certificate.files import Certificate
 from orthospca.certificate.listing import make_list_certificate
 from orthospca.choosing._near import Near, NearSearch
+from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
-from orthospca.facade import certified_by, is_wide
+from orthospca.facade import certified_by, is_wide, read_matrix
 from orthospca.model import showing
 from orthospca.model.journal import Callback
 from orthospca.model.problem import Problem
@@ -212,11 +212,14 @@ def alternatives(
     settings = Settings.validate(
         gap=gap, time_limit=time_limit, n_jobs=n_jobs, callback=callback, proof=proof
     )
-    wide = is_wide(Q, settings)
-    problem = (DataProblem if wide else Problem).validate(Q, sparsity, 1)
+    watch = settings.watch(callback)
+    reader = DataProblem if isinstance(Q, DataCovariance) else Problem
+    problem: Problem | DataProblem = reader.validate(Q, sparsity, 1)
     names = validate_names(feature_names, problem.n_features, problem.feature_names)
     before = _validate_previous(previous, problem.n_features, settings.proof)
-    begin, watch = time.perf_counter(), settings.watch(callback)
+    if isinstance(problem, DataProblem) and not is_wide(Q, settings):
+        with watch.listening():
+            problem = read_matrix(problem, settings, watch)
     with watch.listening(), single_threaded_blas():
         certified = certified_by(problem) if settings.proof else None
         near = NearSearch(problem, before, settings, watch).run(tolerance, most)
@@ -232,7 +235,7 @@ def alternatives(
         problem.n_features,
         names,
         near.note,
-        time.perf_counter() - begin,
+        watch.clock.elapsed,
         certificate,
     )
 

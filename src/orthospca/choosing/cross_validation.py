@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ from scipy import sparse
 from orthospca._errors import InputError
 from orthospca._methods import Method
 from orthospca._typing import Array, IntArray
-from orthospca.choosing._resampling import Rows, run_all, share_of_time, worst
+from orthospca.choosing._resampling import TOO_LATE, Rows, Share, end_of, run_all, worst
 from orthospca.choosing.selection import Counter
 from orthospca.data.moments import sum_of_squares
 from orthospca.model import showing, views
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_integer
-from orthospca.path import path_as_set, validate_sparsities
+from orthospca.path import PathCallback, path_as_set, validate_sparsities
 
 #: The picture of a cross-validation.
 PICTURES = ("cross_validation",)
@@ -233,16 +234,18 @@ def cross_validate_sparsity(
     random_state : int or None
         Seed of the folds, if ``cv`` is a number.
     time_limit : float, optional
-        Seconds for everything; each fold gets an equal share.
+        Seconds for everything; each fold gets an equal share, and those that there is no time for
+        are left out.
     n_jobs : int, optional
         Folds at a time, as in :func:`orthospca.stability`.  The result does not depend on it.
     callback : callable, optional
-        Called with the number of folds done and the number of all; a true answer stops.
+        Called with the number of folds done and the number of all, after each and, if they are
+        done one by one, twice a second; a true answer stops.
 
     Returns
     -------
     CrossValidation
-        If it was stopped by Ctrl-C or the callback, of the folds that were done.
+        If it was stopped by Ctrl-C, the callback or the time limit, of the folds that were done.
 
     Examples
     --------
@@ -265,15 +268,16 @@ def cross_validate_sparsity(
         n_jobs=n_jobs,
         callback=callback,
     )
-    rows = Rows.validate(X, correlation, None)
+    end = end_of(settings)
+    rows, _ = Rows.validate(X, correlation, None)
     m, n = rows.shape
     limits = validate_sparsities(sparsities, n)
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
     folds = _folds(cv, m, groups, random_state)
-    seconds = share_of_time(settings.time_limit, len(folds), settings.n_jobs)
-    alone = replace(settings, time_limit=seconds, n_jobs=None)
+    shares = Share.of_all(end, len(folds), settings.n_jobs)
+    alone = replace(settings, n_jobs=None)
     jobs = [(rows, train, test, limits, count, alone) for train, test in folds]
-    done, stopped = run_all(_measure, jobs, settings.n_jobs, callback)
+    done, stopped = run_all(_measure, jobs, shares, settings.n_jobs, callback)
     nothing = np.zeros((0, len(limits), count))
     return CrossValidation(
         sparsities=limits,
@@ -317,12 +321,20 @@ def _measure(
     sparsities: tuple[int, ...],
     count: int,
     settings: Settings,
+    time: Share,
+    hear: PathCallback | None,
 ) -> tuple[Array, Array, Status] | None:
-    """Fit the rows outside a fold, and measure its variance; None if it was interrupted."""
+    """Fit the rows outside a fold, and measure its variance; see ``run_all`` where it is not."""
+    if time.is_over(rows.seconds):
+        return TOO_LATE
+    began = perf_counter()
     covariance = rows.covariance(train)
-    path = path_as_set(covariance, sparsities, count, settings)
-    if path.status is Status.INTERRUPTED or len(path.sparsities) < len(sparsities):
+    limited = time.of(settings, began)
+    path = path_as_set(covariance, sparsities, count, limited, callback=hear)
+    if path.status is Status.INTERRUPTED:
         return None
+    if len(path.sparsities) < len(sparsities):
+        return TOO_LATE
     held = rows.values[test]
     total = sum_of_squares(held, covariance.mean, covariance.scale, np.ones(len(test)))
     shares = np.full((len(sparsities), count), math.nan)

@@ -8,25 +8,31 @@ this is where it is asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.optimize import linear_sum_assignment
 
 from orthospca._errors import InputError
 from orthospca._methods import Method
 from orthospca._typing import Array, IntArray
 from orthospca.choosing._resampling import (
+    TOO_LATE,
     Rows,
+    Share,
     Sparse,
+    end_of,
+    heartbeat,
     run_all,
     seeds,
-    share_of_time,
     worst,
 )
 from orthospca.choosing.selection import Counter, Stability, StabilityPath
+from orthospca.data.covariance import DataCovariance
 from orthospca.facade import solve_as_set
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
@@ -91,7 +97,8 @@ def stability(
     random_state : int or None
         Seed of the draws; with None they are different each time.
     time_limit : float, optional
-        Seconds for everything; each fit gets an equal share.
+        Seconds for everything; each fit gets an equal share, and resamples that there is no time
+        for are left out.
     n_jobs : int, optional
         Fits at a time, as in joblib: processes, unless ``joblib.parallel_config`` names another
         backend.  The result does not depend on it.
@@ -235,7 +242,8 @@ def _resample(
     feature_names: Any,
     several: bool = False,
 ) -> list[Stability]:
-    rows = Rows.validate(X, correlation, feature_names)
+    end = end_of(settings)
+    rows, whole = Rows.validate(X, correlation, feature_names)
     m, n = rows.shape
     if several:
         sparsities = list(validate_sparsities(sparsities, n))
@@ -243,19 +251,24 @@ def _resample(
     bootstrap = validate_flag("bootstrap", bootstrap)
     size = _size(fraction, bootstrap, m)
     drawn = [_draw(seed, m, size, bootstrap) for seed in seeds(random_state, count)]
-    seconds = share_of_time(settings.time_limit, count + 1, settings.n_jobs)
-    limited = replace(settings, time_limit=seconds)
+    first = Share(end, 1 + math.ceil(count / effective_n_jobs(settings.n_jobs)))
+    limited = first.of(settings, perf_counter())
+    hear = heartbeat(callback, (), count)
     # The reference is sought with as many jobs as there are, each resample with one.
-    reference = _results(rows, np.arange(m), sparsities, n_components, limited, several)
+    reference = _results(whole, sparsities, n_components, limited, several, hear)
     if not reference or any(not result.stages for result in reference):
+        if any(result.status is not Status.INTERRUPTED for result in reference):
+            raise InputError(f"time_limit must be long enough to read X, got {settings.time_limit}")
         raise KeyboardInterrupt("interrupted before a component was found")
     reference = [replace(result, feature_names=rows.names) for result in reference]
-    alone = replace(limited, n_jobs=None)
+    alone = replace(settings, n_jobs=None)
     jobs = [(rows, part, sparsities, n_components, alone, several) for part in drawn]
-    stopped = any(result.status is Status.INTERRUPTED for result in reference)
+    interrupted = any(result.status is Status.INTERRUPTED for result in reference)
+    stopped: Status | None = Status.INTERRUPTED if interrupted else None
     fits: list[Fit] = []
-    if not stopped:
-        fits, stopped = run_all(_fit, jobs, settings.n_jobs, callback)
+    if not interrupted:
+        shares = Share.of_all(end, count, settings.n_jobs)
+        fits, stopped = run_all(_fit, jobs, shares, settings.n_jobs, callback)
     return [
         _count(result, [fit[i] for fit in fits], size, m, bootstrap, stopped)
         for i, result in enumerate(reference)
@@ -285,23 +298,38 @@ def _draw(seed: np.random.SeedSequence, m: int, size: int, bootstrap: bool) -> I
 
 
 def _results(
-    rows: Rows, part: IntArray, sparsities: list[Any], k: Any, settings: Settings, several: bool
+    covariance: DataCovariance,
+    sparsities: list[Any],
+    k: Any,
+    settings: Settings,
+    several: bool,
+    hear: Callable[..., bool] | None,
 ) -> list[Result]:
-    covariance = rows.covariance(part)
     if several:
-        return list(path_as_set(covariance, sparsities, k, settings).results)
-    return [solve_as_set(covariance, sparsities[0], k, settings)]
+        return list(path_as_set(covariance, sparsities, k, settings, callback=hear).results)
+    return [solve_as_set(covariance, sparsities[0], k, settings, callback=hear)]
 
 
 def _fit(
-    rows: Rows, part: IntArray, sparsities: list[Any], k: Any, settings: Settings, several: bool
+    rows: Rows,
+    part: IntArray,
+    sparsities: list[Any],
+    k: Any,
+    settings: Settings,
+    several: bool,
+    time: Share,
+    hear: Callable[..., bool] | None,
 ) -> Fit | None:
-    """Fit a resample; None if it was interrupted."""
-    results = _results(rows, part, sparsities, k, settings, several)
-    if len(results) < len(sparsities):
-        return None
+    """Fit a resample; see ``run_all`` where it is not."""
+    if time.is_over(rows.seconds):
+        return TOO_LATE
+    began = perf_counter()
+    covariance = rows.covariance(part)
+    results = _results(covariance, sparsities, k, time.of(settings, began), several, hear)
     if any(result.status is Status.INTERRUPTED for result in results):
         return None
+    if len(results) < len(sparsities) or any(not result.stages for result in results):
+        return None if time.end == math.inf else TOO_LATE
     return [(Sparse.all_of(result), result.status) for result in results]
 
 
@@ -311,7 +339,7 @@ def _count(
     size: int,
     m: int,
     bootstrap: bool,
-    stopped: bool,
+    stopped: Status | None,
 ) -> Stability:
     """Match the components of each resample, and count which features they use."""
     K, n = result.n_components, result.n_features

@@ -33,6 +33,7 @@ from orthospca.data.chunks import (
     with_good_chunks,
 )
 from orthospca.data.columns import Tiles
+from orthospca.data.forming import GiveUp
 from orthospca.data.tiles import (
     TILE,
     TILE_COLUMNS,
@@ -168,6 +169,22 @@ class ClusterColumns:
             if symmetric:
                 result[b : b + GROUP, a : a + GROUP] = tile.T
         return result
+
+    @property
+    def entries(self) -> int:
+        """None: all vectors are sent to the chunks at once."""
+        return 1
+
+    def cost(self, count: int) -> float:
+        """None that is known here."""
+        return 0.0
+
+    def square(self, indices: IntArray, give_up: GiveUp) -> Array | None:
+        """Return ``Q[indices][:, indices]``: in one call, so that the data are read once."""
+        if give_up(0.0):
+            return None
+        product = self.cross(indices, indices)
+        return 0.5 * (product + product.T)
 
     def edges(self, threshold: float, roots: Array) -> Iterator[Edges]:
         """Yield the pairs with ``|Q_ij| ≥ threshold``, each once, tile by tile."""

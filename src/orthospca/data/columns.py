@@ -14,6 +14,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from orthospca._typing import AnyArray, Array, IntArray
+from orthospca.data.forming import DENSE_PIECE, GiveUp, by_columns, width_of
 from orthospca.data.tiles import (
     TILE,
     TILE_COLUMNS,
@@ -71,6 +72,16 @@ class Columns(Protocol):
 
     def cross(self, rows: IntArray, columns: IntArray) -> Array:
         """Return ``Q[rows][:, columns]``."""
+
+    @property
+    def entries(self) -> int:
+        """Numbers that a product with all columns reads."""
+
+    def cost(self, count: int) -> float:
+        """About how many multiplications, of dense matrices, a submatrix of so many takes."""
+
+    def square(self, indices: IntArray, give_up: GiveUp) -> Array | None:
+        """Return ``Q[indices][:, indices]``, exactly symmetric; None if it was given up."""
 
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ samples`` for a few vectors, shape (n, k)."""
@@ -133,6 +144,26 @@ class LocalColumns:
         """Return ``Q[rows][:, columns]``."""
         left = self.take(rows)
         return left.T @ (left if rows is columns else self.take(columns))
+
+    @property
+    def entries(self) -> int:
+        """Numbers that a product with all columns reads."""
+        return self.shape[0] * self.shape[1]
+
+    def cost(self, count: int) -> float:
+        """About how many multiplications, of dense matrices, a submatrix of so many takes."""
+        return 0.5 * self.shape[0] * float(count) ** 2
+
+    def square(self, indices: IntArray, give_up: GiveUp) -> Array | None:
+        """Return ``Q[indices][:, indices]``, exactly symmetric; None if it was given up."""
+        m, k = self.shape[0], len(indices)
+        width = width_of(float(m) * k * k, DENSE_PIECE, k)
+        if width == k:
+            product = None if give_up(0.0) else self.cross(indices, indices)
+            return None if product is None else 0.5 * (product + product.T)
+        everything = k == self.shape[1] and bool((indices == np.arange(k)).all())
+        B = self.take(slice(0, k) if everything else indices)
+        return by_columns(lambda here, rest: B[:, here].T @ B[:, rest], k, width, give_up)
 
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ samples`` for a few vectors, shape (n, k)."""

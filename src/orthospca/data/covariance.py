@@ -9,6 +9,7 @@ be sliced by columns.  Of a Dask array the products are computed where its chunk
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,9 +21,11 @@ from orthospca._typing import Array, IntArray
 from orthospca.data.chunks import is_distributed
 from orthospca.data.cluster import ClusterColumns
 from orthospca.data.columns import Columns, LocalColumns
+from orthospca.data.forming import GiveUp, never
 from orthospca.data.sparse import SparseColumns
 from orthospca.data.tiles import Lists, Moments, is_constant
 from orthospca.model.validation import column_name, names_of, numbers_of, validate_range
+from orthospca.numerics.exact import factor_variance_down
 from orthospca.numerics.rounding import relative_error
 
 
@@ -91,8 +94,27 @@ class DataCovariance:
 
     def submatrix(self, indices: IntArray) -> Array:
         """Return ``Q[indices][:, indices]``, exactly symmetric."""
-        product = self.source.cross(indices, indices)
-        return 0.5 * (product + product.T)
+        found = self.formed(indices, never)
+        assert found is not None
+        return found
+
+    def formed(self, indices: IntArray, give_up: GiveUp) -> Array | None:
+        """As :meth:`submatrix`, piece by piece; None if ``give_up``, told what is done, says so."""
+        return self.source.square(indices, give_up)
+
+    def variances(self, vectors: Sequence[Array]) -> list[float]:
+        """Return ``‖Bx‖² / xᵀx`` of each vector, rounded down: it has no less."""
+        if not vectors:
+            return []
+        # One read of a few columns: on a cluster each one has to wait for its answer.
+        used = np.unique(np.concatenate([np.flatnonzero(x) for x in vectors]))
+        columns, found = self.factor(used), []
+        for x in vectors:
+            support = np.flatnonzero(x)
+            found.append(
+                factor_variance_down(columns[:, np.searchsorted(used, support)], x[support])
+            )
+        return found
 
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ @ samples`` for a few vectors of length m, shape (n, k)."""

@@ -15,17 +15,33 @@ from sklearn.utils import check_array
 
 from orthospca._errors import InputError
 from orthospca._typing import AnyArray, Array, BoolArray
+from orthospca.data.forming import (
+    DENSE_SPEED,
+    SPARSE_PIECE,
+    GiveUp,
+    by_columns,
+    never,
+    sparse_products,
+    width_of,
+)
 from orthospca.data.tiles import is_constant
 from orthospca.model.validation import RANGE, column_name, validate_range
 
 #: Entries of X centred at a time.
-BLOCK_ENTRIES = 2**20
+BLOCK_ENTRIES = 2**19
 
 
 def matrix_of(
-    X: Any, sample_weight: Any, standardise: bool, names: Sequence[str] | None = None
-) -> tuple[Array, Array, Array]:
-    """Return the mean, the covariance or correlation matrix, and the scale of each feature."""
+    X: Any,
+    sample_weight: Any,
+    standardise: bool,
+    names: Sequence[str] | None = None,
+    give_up: GiveUp = never,
+) -> tuple[Array, Array, Array] | None:
+    """Return the mean, the covariance or correlation matrix, and the scale of each feature.
+
+    None if ``give_up``, which is told now and then which share is done, says so.
+    """
     weights = validate_weights(sample_weight, X.shape[0])
     total = float(weights.sum())
     if total <= 1:
@@ -36,8 +52,12 @@ def matrix_of(
     if not weights.all():
         X, weights = X[weights > 0], weights[weights > 0]
     with np.errstate(over="ignore", invalid="ignore"):
-        moments = _sparse_moments if sparse.issparse(X) else _dense_moments
-        mean, Q = moments(X, weights)
+        by_blocks = not sparse.issparse(X) or _is_dense_enough(X)
+        moments = _dense_moments if by_blocks else _sparse_moments
+        found = moments(X, weights, give_up)
+        if found is None:
+            return None
+        mean, Q = found
         Q /= total - 1
     variance = Q.diagonal()
     _refuse_extremes(X, Q, standardise, names)
@@ -104,22 +124,37 @@ def validate_weights(sample_weight: Any, n_samples: int) -> Array:
     return weights
 
 
-def _blocks_of_rows(X: AnyArray, weights: Array) -> Iterator[tuple[Array, Array]]:
+def _is_dense_enough(X: Any) -> bool:
+    """Whether the columns of a sparse matrix are multiplied sooner if they are filled."""
+    per_row = np.diff(X.tocsr().indptr).astype(float)
+    return bool(X.shape[0] * float(X.shape[1]) ** 2 <= DENSE_SPEED * (per_row @ per_row))
+
+
+def _blocks_of_rows(X: Any, weights: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield some rows at a time, filled, and their weights."""
     step = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
+    X = X.tocsr() if sparse.issparse(X) else X
     for start in range(0, X.shape[0], step):
         rows = slice(start, start + step)
-        yield X[rows].astype(np.float64), weights[rows]
+        block = X[rows].toarray() if sparse.issparse(X) else X[rows]
+        yield block.astype(np.float64), weights[rows]
 
 
-def _dense_moments(X: AnyArray, weights: Array) -> tuple[Array, Array]:
+def _dense_moments(X: Any, weights: Array, give_up: GiveUp) -> tuple[Array, Array] | None:
     """Return the mean and ``Σ w (x - mean)(x - mean)ᵀ`` in two passes over blocks of rows."""
     n, total = X.shape[1], float(weights.sum())
     mean = np.zeros(n)
     for block, w in _blocks_of_rows(X, weights):
+        if give_up(0.0):
+            return None
         mean += w @ block
     mean /= total
     scatter, shift = np.zeros((n, n)), np.zeros(n)
+    rows = 0
     for block, w in _blocks_of_rows(X, weights):
+        if give_up(rows / len(weights)):
+            return None
+        rows += len(w)
         block -= mean
         weighted = block * w[:, None]
         scatter += weighted.T @ block
@@ -128,7 +163,7 @@ def _dense_moments(X: AnyArray, weights: Array) -> tuple[Array, Array]:
     return mean, scatter - np.outer(shift, shift) / total
 
 
-def _sparse_moments(X: Any, weights: Array) -> tuple[Array, Array]:
+def _sparse_moments(X: Any, weights: Array, give_up: GiveUp) -> tuple[Array, Array] | None:
     """The same as :func:`_dense_moments`, without making X dense.
 
     Centring algebraically, ``Σ w xxᵀ - (Σ w)·mean·meanᵀ``, is accurate for columns with many zeros:
@@ -143,11 +178,21 @@ def _sparse_moments(X: Any, weights: Array) -> tuple[Array, Array]:
     weighted = thin.multiply(weights[:, None]).tocsc()
     mean, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1], X.shape[1]))
     mean[wide] = np.asarray(weighted.sum(axis=0)).ravel() / total
-    products = (weighted.T @ thin).toarray() - total * np.outer(mean[wide], mean[wide])
-    scatter[np.ix_(wide, wide)] = products
+    products = by_columns(
+        lambda here, rest: (weighted[:, here].T @ thin[:, rest]).toarray(),
+        len(wide),
+        width_of(sparse_products(thin), SPARSE_PIECE, len(wide)),
+        give_up,
+    )
+    if products is None:
+        return None
+    scatter[np.ix_(wide, wide)] = products - total * np.outer(mean[wide], mean[wide])
     if len(narrow):
         dense = X[:, narrow].toarray()
-        mean[narrow], scatter[np.ix_(narrow, narrow)] = _dense_moments(dense, weights)
+        found = _dense_moments(dense, weights, give_up)
+        if found is None:
+            return None
+        mean[narrow], scatter[np.ix_(narrow, narrow)] = found
         dense -= mean[narrow]
         cross = np.asarray(weighted.T @ dense) - np.outer(mean[wide], weights @ dense)
         scatter[np.ix_(wide, narrow)] = cross

@@ -10,6 +10,7 @@ by at most ``(1 + 3d) / (1 - d)`` times what they would if the columns were fill
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,16 @@ from scipy import sparse
 from orthospca._errors import InputError
 from orthospca._typing import AnyArray, Array, IntArray
 from orthospca.data.columns import LocalTiles, Tiles
+from orthospca.data.forming import (
+    DENSE_SPEED,
+    SPARSE_PIECE,
+    GiveUp,
+    by_columns,
+    by_rows,
+    rows_of,
+    sparse_products,
+    width_of,
+)
 from orthospca.data.tiles import TILE, Edges, Lists, Moments, edges_of, keep_largest
 
 #: Columns with a larger share of nonzeros are kept in full.
@@ -55,9 +66,7 @@ class SparseColumns:
         counts = np.diff(self.data.indptr)
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.asarray(self.data.sum(axis=0)).ravel() / m
-            columns = np.repeat(np.arange(n), counts)
-            deviations = np.square(self.data.data - mean[columns])
-            squares = np.bincount(columns, deviations, minlength=n) + (m - counts) * mean**2
+            squares = self._squares(mean)
         low, high = np.zeros(n), np.zeros(n)
         filled = np.flatnonzero(counts)
         if len(filled):
@@ -71,7 +80,11 @@ class SparseColumns:
     def prepare(self, mean: Array, divisor: Array) -> None:
         """Define B."""
         self.mean, self.divisor = mean, divisor
-        self._centred = self.take(self._full)
+
+    @cached_property
+    def _centred(self) -> Array:
+        """The full columns."""
+        return self.take(self._full)
 
     def take(self, indices: IntArray | slice) -> Array:
         """Return a few columns, shape (m, k)."""
@@ -80,12 +93,17 @@ class SparseColumns:
 
     def diagonal(self) -> Array:
         """Return the diagonal of Q."""
+        return np.asarray(self._squares(self.mean) / self.divisor**2)
+
+    def _squares(self, mean: Array) -> Array:
+        """Sums of squared deviations: of the entries, and of the zeros that are not stored."""
         counts = np.diff(self.data.indptr)
-        columns = np.repeat(np.arange(self.shape[1]), counts)
-        squares = np.square(self.data.data - self.mean[columns])
-        total = np.bincount(columns, squares, minlength=self.shape[1])
-        total += (self.shape[0] - counts) * self.mean**2
-        return np.asarray(total / self.divisor**2)
+        found = (self.shape[0] - counts) * mean**2
+        filled = np.flatnonzero(counts)
+        if len(filled):
+            deviations = np.square(self.data.data - np.repeat(mean, counts))
+            found[filled] += np.add.reduceat(deviations, self.data.indptr[filled])
+        return found
 
     def cross(self, rows: IntArray, columns: IntArray) -> Array:
         """Return ``Q[rows][:, columns]``."""
@@ -97,19 +115,55 @@ class SparseColumns:
         product /= self.divisor[columns]
         full = np.flatnonzero(self._place[rows] >= 0)
         if len(full):
-            product[full] = self.times(self._centred[:, self._place[rows[full]]])[columns].T
+            samples = self._centred[:, self._place[rows[full]]]
+            product[full] = self._products(right, columns, samples).T
         full = np.flatnonzero(self._place[columns] >= 0)
         if len(full):
-            product[:, full] = self.times(self._centred[:, self._place[columns[full]]])[rows]
+            samples = self._centred[:, self._place[columns[full]]]
+            product[:, full] = self._products(left, rows, samples)
         return np.asarray(product)
+
+    @property
+    def entries(self) -> int:
+        """Numbers that a product with all columns reads; a sparse one takes longer."""
+        return 8 * int(self.data.nnz) + self.shape[1]
+
+    def cost(self, count: int) -> float:
+        """About how many multiplications, of dense matrices, a submatrix of so many takes."""
+        m, n = self.shape
+        # As if the nonzeros were spread evenly over the rows; it is more if they are not.
+        sparse_ones = m * (count / n * self.data.nnz / max(m, 1)) ** 2
+        return 0.5 * min(m * float(count) ** 2, DENSE_SPEED * sparse_ones)
+
+    def square(self, indices: IntArray, give_up: GiveUp) -> Array | None:
+        """Return ``Q[indices][:, indices]``, exactly symmetric; None if it was given up."""
+        k = len(indices)
+        everything = k == self.shape[1] and bool((indices == np.arange(k)).all())
+        data = self.data if everything else self.data[:, indices]
+        products = sparse_products(data)
+        if self.shape[0] * float(k) ** 2 <= DENSE_SPEED * products:
+            # Sooner if they are filled.
+            blocks = rows_of(data, self.mean[indices], self.divisor[indices])
+            return by_rows(blocks, k, give_up)
+        width = width_of(products, SPARSE_PIECE, k)
+
+        def cross(here: slice, rest: slice) -> Array:
+            return self.cross(indices[here], indices[rest])
+
+        return by_columns(cross, k, width, give_up)
 
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ samples`` for a few vectors, shape (n, k)."""
-        product = np.asarray(self.data.T @ samples)
-        product -= np.outer(self.mean, samples.sum(axis=0))
-        product /= self.divisor[:, None]
-        if len(self._full):
-            product[self._full] = self._centred.T @ samples
+        return self._products(self.data, np.arange(self.shape[1]), samples)
+
+    def _products(self, data: Any, columns: IntArray, samples: Array) -> Array:
+        """Products of some columns, of which these are the data, with a few vectors."""
+        product = np.asarray(data.T @ samples)
+        product -= np.outer(self.mean[columns], samples.sum(axis=0))
+        product /= self.divisor[columns, None]
+        full = np.flatnonzero(self._place[columns] >= 0)
+        if len(full):
+            product[full] = self._centred[:, self._place[columns[full]]].T @ samples
         return product
 
     def strongest(self, samples: Array, count: int) -> Lists:

@@ -27,6 +27,7 @@ from orthospca.interface.output import (
     write_table,
 )
 from orthospca.interface.source import Source
+from orthospca.interface.stopwatch import Stopwatch
 from orthospca.result import Result
 
 FILES = (
@@ -64,6 +65,7 @@ def run_alternatives(
     show_report: bool = False,
 ) -> bool:
     """List them; whether the list is proved to be complete."""
+    stopwatch = Stopwatch()
     settings: dict[str, Any] = {
         "tolerance": tolerance,
         "max_supports": most,
@@ -80,11 +82,12 @@ def run_alternatives(
         sparsity = min(DEFAULT_SPARSITY, Q.shape[0])
     source.announce(table, say)
     with unless_refused(folder), working("looking for alternatives"):
-        found = alternatives(Q, sparsity, feature_names=table.columns, **settings)
+        limited = stopwatch.limited(settings)
+        found = alternatives(Q, sparsity, feature_names=table.columns, **limited)
     place = None
     if folder is not None:
         run = run_of(source, {"sparsity": sparsity, **settings})
-        place = open_folder(folder, FILES, run, "OPTIMAL" if found.complete else "NODE_LIMIT")
+        place = open_folder(folder, FILES, run, "OPTIMAL" if found.complete else "INCOMPLETE")
         _write(found, source, source.describe_fully(table), place, run)
         if proof and found.certificate is None:
             say(f"no {CERTIFICATE}: the list may not be complete")

@@ -29,6 +29,8 @@ from orthospca.interface.output import (
     write_json,
     write_last,
 )
+from orthospca.interface.stopwatch import Stopwatch
+from orthospca.words import FINISHED
 
 if TYPE_CHECKING:
     from orthospca.choosing.cross_validation import CrossValidation
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from orthospca.interface.source import Source
     from orthospca.path import SparsityPath
 
-FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
 #: Columns of a summary, if the terminal has as many.
 WIDEST = 96
 #: Arguments of the solver that resampling takes as well.
@@ -191,12 +192,14 @@ def run_stability(
     """Resample; whether every fit is certified within the tolerance."""
     from orthospca.interface.commands import DEFAULT_SPARSITY
 
+    stopwatch = Stopwatch()
     folder = source.folder(output, as_json)
     table, Q = source.read(settings)
     asked.refuse(source.is_matrix, table.has_missing)
     if sparsity is None:
         sparsity = min(DEFAULT_SPARSITY, Q.shape[0])
     source.announce(table, say)
+    limited = stopwatch.limited(settings)
     with unless_refused(folder), _counting("resamples", asked.resamples) as counter:
         found = stability(
             table.values,
@@ -209,7 +212,7 @@ def run_stability(
             random_state=asked.seed,
             feature_names=table.columns,
             callback=counter,
-            **{name: settings[name] for name in TAKEN},
+            **{name: limited[name] for name in TAKEN},
         )
     place = None
     if folder is not None:

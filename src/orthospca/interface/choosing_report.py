@@ -20,9 +20,10 @@ from orthospca.interface.report._heat import heat_map
 from orthospca.interface.report._html import Html, element, facts, named, table
 from orthospca.interface.report._layers import Layer
 from orthospca.interface.report._page import meaning, repeating
-from orthospca.interface.report._section import FINISHED, percent, signed
+from orthospca.interface.report._section import percent, signed
 from orthospca.interface.stability_panel import figures_of, stability_panel
 from orthospca.result import Status, format_gap
+from orthospca.words import FINISHED, of_path
 
 if TYPE_CHECKING:
     from orthospca.choosing.alternatives import Alternatives
@@ -121,8 +122,7 @@ def _overview(
             f"{len(found)} sparsities; every component is proved to be the best of its stage, "
             "within the tolerance."
             if certified
-            else f"{len(found)} sparsities; stopped ({found.status.value}), so that some gaps are "
-            "open. All bounds are proved."
+            else f"{len(found)} sparsities; {of_path(found)}."
         )
     if cross_validation is not None and cross_validation.n_folds:
         best = cross_validation.suggested

@@ -272,11 +272,19 @@ def verify(
     quiet: Annotated[
         bool, typer.Option("-q", "--quiet", help="Say nothing: the exit code does.")
     ] = False,
+    max_bytes: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="Bytes that FILE may unpack to; default 268435456."),
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="S", help="Seconds that it may take; default 3600.")
+    ] = None,
 ) -> None:
     """Check a certificate, trusting nothing of the solver that wrote it.
 
     Ends with 0 if everything that FILE claims is proved anew, with 1 if something is not, and with
-    2 if it cannot be read. Options that say how to read DATA are those of `fit`.
+    2 if nothing can be said: it cannot be read, or a limit was met. Options that say how to read
+    DATA are those of `fit`.
 
     For example:
 
@@ -312,7 +320,7 @@ def verify(
             )
         ):
             raise InputError("options that say how to read the data need --data")
-        verified = run_verify(file, source, details, quiet)
+        verified = run_verify(file, source, details, quiet, max_bytes, time_limit)
     raise typer.Exit(SOLVED if verified else REJECTED)
 
 

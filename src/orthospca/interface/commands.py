@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,11 +38,12 @@ from orthospca.interface.progress import PLAIN_INTERVAL, ProgressDisplay
 from orthospca.interface.report import Section, write_report
 from orthospca.interface.scores import Scores, labels_of, scores_of, scores_of_table
 from orthospca.interface.source import Source as Source
+from orthospca.interface.stopwatch import Stopwatch
+from orthospca.words import FINISHED
 
 if TYPE_CHECKING:
     from orthospca.interface.choosing import Resampling
 
-FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
 DEFAULT_SPARSITY = 5
 
 
@@ -83,6 +83,7 @@ def run_fit(
     near: str | None = None,
 ) -> bool:
     """Solve; whether everything is certified within the tolerance."""
+    stopwatch = Stopwatch()
     limits = None if sparsity is None else parse_sparsity(sparsity)
     folder = source.folder(output, as_json)
     if proof and folder is None:
@@ -91,7 +92,6 @@ def run_fit(
     if color is not None and source.precomputed:
         raise InputError("--color needs observations, and --precomputed says there are none")
     within = None if near is None else _tolerance_of(near, settings, folder)
-    stopwatch = Stopwatch()
     table, Q = source.read(settings)
     stopwatch.lap("read")
     labels = None if source.precomputed else labels_of(table, color)
@@ -100,13 +100,16 @@ def run_fit(
     source.announce(table, say)
     asked = {"sparsity": limits, "proof": proof, "resume": resume, **settings}
     with unless_refused(folder), writing(resume or Path()):
-        result = _solve(Q, table.columns, asked)
+        given = stopwatch.limited(settings)
+        result = _solve(Q, table.columns, {**asked, "time_limit": given["time_limit"]})
         if result.status is Status.INTERRUPTED and not result.n_components:
             raise KeyboardInterrupt
+        if not result.n_components:
+            raise InputError(f"--time-limit is too short: {result.note}")
     stopwatch.lap("solved")
     lists: list[Alternatives] = []
     if within is not None and result.status is not Status.INTERRUPTED:
-        lists = alternatives_of(Q, result, within, settings)
+        lists = alternatives_of(Q, result, within, given)
         stopwatch.lap("alternatives found")
     place = None
     if folder is not None:
@@ -153,17 +156,19 @@ def run_path(
     from orthospca.interface.choosing import Checks, Resampling, check_rows, write_path_report
     from orthospca.path import parse_sparsities, sparsity_path
 
+    stopwatch = Stopwatch()
     rows = rows or Resampling()
     folder = source.folder(output, as_json)
     _refuse_to_open_nothing(show_report, folder)
     asked = {"sparsities": sparsities, **settings, **asdict(rows)}
-    if settings["time_limit"] is not None:
-        # Everything together: the path, and what other rows are asked.
-        settings = {**settings, "time_limit": settings["time_limit"] / (1 + rows.steps)}
     table, Q = source.read(settings)
     rows.refuse(source.is_matrix, table.has_missing)
     limits = parse_sparsities(sparsities, Q.shape[0])
     source.announce(table, say)
+    settings = stopwatch.limited(settings)
+    if settings["time_limit"] is not None:
+        # Everything together: the path, and what other rows are asked.
+        settings = {**settings, "time_limit": settings["time_limit"] / (1 + rows.steps)}
     with unless_refused(folder):
         with _progress(settings) as progress:
             found = sparsity_path(
@@ -171,6 +176,8 @@ def run_path(
             )
         if found.status is Status.INTERRUPTED and not found.results:
             raise KeyboardInterrupt
+        if not found.results:
+            raise InputError("--time-limit is too short: no sparsity was reached")
     checks = Checks()
     if found.status is not Status.INTERRUPTED:
         checks = check_rows(table.values, source.correlation, limits, table.columns, settings, rows)
@@ -249,25 +256,6 @@ def run_demo(output: Path, show_report: bool = False) -> bool:
         open_in_browser(folder / "report.html")
     solved = all(section.result.status in FINISHED for section in sections)
     return solved and all(verdict == "VERIFIED" for verdict in verdicts)
-
-
-class Stopwatch:
-    """How long the parts of a command took."""
-
-    def __init__(self) -> None:
-        self._started = self._last = time.perf_counter()
-        self._laps: list[str] = []
-
-    def lap(self, what: str) -> None:
-        """End a part."""
-        now = time.perf_counter()
-        self._laps.append(f"{what} in {now - self._last:.2f} s")
-        self._last = now
-
-    @property
-    def words(self) -> str:
-        """All of them."""
-        return ", ".join(self._laps)
 
 
 def _progress(settings: dict[str, Any]) -> ProgressDisplay:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orthospca import words
 from orthospca._typing import Array
 from orthospca.interface.layout import Column, Layout
 from orthospca.result import Component, Result, Status, format_gap
@@ -20,76 +21,39 @@ MOST_LOADINGS = 40
 
 def component_table(result: Result) -> Layout:
     """The components as a table: what each explains, how far it is proved, what it consists of."""
-    stages, total = result.stages, result.total_variance
+    rows, total = words.lines(result), result.total_variance
     columns = (
-        Column("#", "#", [str(k) for k in range(1, len(stages) + 1)]),
-        Column("variance", "variance", [f"{c.variance:.6g}" for c in stages]),
-        Column("of total", "share", [_share(c.variance, total) for c in stages]),
-        Column("upper bound", "at most", [f"{c.upper_bound:.6g}" for c in stages]),
-        Column("gap", "gap", [format_gap(c.gap) for c in stages]),
-        Column("nodes", "nodes", [str(c.nodes) for c in stages]),
-        Column("status", "status", [c.status.value for c in stages], left=True),
+        Column("#", "#", [row.name for row in rows]),
+        Column("variance", "variance", [f"{row.variance:.6g}" for row in rows]),
+        Column("of total", "share", [_share(row.variance, total) for row in rows]),
+        Column("upper bound", "at most", [f"{row.upper_bound:.6g}" for row in rows]),
+        Column("gap", "gap", [row.gap for row in rows]),
+        Column("nodes", "nodes", ["" if row.nodes is None else str(row.nodes) for row in rows]),
+        Column("status", "status", [row.status for row in rows], left=True),
     )
-    words = [_loadings(component, result.feature_names) for component in stages]
-    return Layout(columns, words, "loadings")
+    loadings = [_loadings(component, result.feature_names) for component in result.stages]
+    # The line of a set has none.
+    return Layout(columns, [*loadings, *([[]] * (len(rows) - len(loadings)))], "loadings")
 
 
 def closing_sentence(result: Result) -> str:
     """What the result as a whole means, in one sentence."""
-    count = result.n_components
-    found = f"{count} component{'' if count == 1 else 's'}"
-    if result.method == "deflation":
-        found += " by deflation (not orthogonal, so their variances do not add up)"
-    elif count:
-        share = _share(float(result.variances.sum()), result.total_variance)
-        found += f", together {share} of the total variance" if share else ""
-    if result.objective == "joint" and count:
-        return f"{found}; {of_the_set(result)} ({result.runtime:.2f} s)."
-    meaning = {
-        Status.OPTIMAL: "each is certified within the tolerance",
-        Status.EXHAUSTED: "each is certified, and it is proved that no further component exists",
-        Status.TIME_LIMIT: "stopped by the time limit; the gaps above are what is left to prove",
-        Status.NODE_LIMIT: "stopped by the node limit; the gaps above are what is left to prove",
-        Status.THRESHOLD: "blocks solved; the gaps above are what the threshold leaves open",
-        Status.FEATURE_LIMIT: "more variables could matter than fit into a matrix; the gaps above "
-        "are what is left to prove",
-        Status.PRECISION: "everything was searched; the gaps above are what rounding leaves open",
-        Status.INTERRUPTED: "interrupted; the gaps above are what is left to prove",
-    }[result.status]
-    return f"{found}; {meaning} ({result.runtime:.2f} s)."
-
-
-def of_the_set(result: Result) -> str:
-    """What is proved of components that were chosen together."""
-    ended = {
-        Status.OPTIMAL: "",
-        Status.PRECISION: "",
-        Status.INTERRUPTED: "interrupted; ",
-    }.get(result.status, f"stopped by the {result.status.value}; ")
-    return (
-        f"{ended}the set has {result.joint_variance:.6g}, and it is proved that no set has more "
-        f"than {result.joint_upper_bound:.6g} (gap {format_gap(result.joint_gap)})"
-    )
+    sentence = f"{words.counted(result)}; {words.meaning(result)} ({result.runtime:.2f} s)."
+    return f"{sentence} {words.IN_ITS_PLACE}" if words.is_set(result) else sentence
 
 
 def advice(result: Result) -> str:
-    """What can be done about gaps that a limit or an interrupt left open; empty if none are."""
+    """What can be done about gaps that are open; empty if none are."""
+    given = words.advice(result, _option)
     stopped = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.INTERRUPTED)
-    if result.status not in stopped or not result.n_components:
-        return ""
-    if result.objective == "joint" and result.certificate is not None:
-        return (
-            "To prove more: without --proof the search branches, which a certificate cannot hold."
-        )
-    if result.objective == "joint":
-        return (
-            "To prove more: give it more --time-limit or --node-limit; or ask for less, with a "
-            "larger --gap or a smaller -p."
-        )
-    return (
-        "To prove more: give it more time; or ask for less, with a larger --gap or a smaller -p. "
-        "With --resume FILE a later run goes on from what was proved."
-    )
+    if given and result.objective == "stagewise" and result.status in stopped:
+        given += " With --resume FILE a later run goes on from what was proved."
+    return given
+
+
+def _option(argument: str) -> str:
+    """How an argument of ``solve`` is typed."""
+    return "-p" if argument == "sparsity" else f"--{argument.replace('_', '-')}"
 
 
 def beside_pca(result: Result, eigenvalues: Array) -> str:
@@ -125,12 +89,8 @@ def path_table(path: SparsityPath) -> Layout:
 def path_sentence(path: SparsityPath) -> str:
     """What the path as a whole means, in one sentence."""
     count = len(path.sparsities)
-    meaning = (
-        "all certified within the tolerance"
-        if path.status is Status.OPTIMAL
-        else f"stopped ({path.status.value}); the gaps above are what is left to prove"
-    )
-    return f"{count} sparsit{'y' if count == 1 else 'ies'}; {meaning} ({path.runtime:.2f} s)."
+    proved = words.of_path(path)
+    return f"{count} sparsit{'y' if count == 1 else 'ies'}; {proved} ({path.runtime:.2f} s)."
 
 
 def _share(variance: float, total: float) -> str:
@@ -140,7 +100,7 @@ def _share(variance: float, total: float) -> str:
 def _loadings(component: Component, names: tuple[str, ...] | None) -> list[str]:
     """The features, strongest first, each with its loading."""
     order = sorted(component.support.tolist(), key=lambda j: (-abs(component.vector[j]), j))
-    words = [f"{names[j] if names is not None else j} {component.vector[j]:+.2f}" for j in order]
-    if len(words) > MOST_LOADINGS:
-        words[MOST_LOADINGS:] = [f"and {len(words) - MOST_LOADINGS} more"]
-    return words
+    named = [f"{names[j] if names is not None else j} {component.vector[j]:+.2f}" for j in order]
+    if len(named) > MOST_LOADINGS:
+        named[MOST_LOADINGS:] = [f"and {len(named) - MOST_LOADINGS} more"]
+    return named

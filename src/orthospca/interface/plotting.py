@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orthospca import words
 from orthospca._typing import Array, IntArray
 from orthospca.interface.angles import cosines, largest_cosine, write_cosine
 from orthospca.interface.fonts import families, without_formulas
 from orthospca.interface.score_plots import plot_biplot, plot_scores
-from orthospca.result import Result, Status
+from orthospca.result import Result
 from orthospca.spectrum import leading_eigenvalues
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def scree(result: Result, eigenvalues: Array, *, ax: Axes | None = None) -> Axes
         label += f": {result.variances.sum() / total:.1%} in all"
     ax.bar(x[: result.n_components], result.variances, 0.62, color=BLUE, label=label, zorder=2)
     bounds = result.upper_bounds
-    is_open = np.array([s is not Status.OPTIMAL for s in result.statuses], dtype=bool)
+    is_open = np.array([words.is_open(result, c) for c in result.stages], dtype=bool)
     if is_open.any() and result.method != "deflation":
         ax.hlines(
             bounds[is_open],
@@ -136,7 +137,7 @@ def scree(result: Result, eigenvalues: Array, *, ax: Axes | None = None) -> Axes
             x[: len(bounds)][is_open] + 0.31,
             color="black",
             linewidth=1.5,
-            label="proved upper bound, gap open",
+            label=f"{words.bound_label(result)}, gap open",
             zorder=4,
         )
     share = f": {dense.sum() / total:.1%} in all" if total > 0 else ""
@@ -180,10 +181,11 @@ def plot_orthogonality(result: Result, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_convergence(result: Result, *, ax: Axes | None = None) -> Axes:
-    """How the proved gap of each component closed over time."""
+    """How the proved gap of each component, or of the set, closed over time."""
     from matplotlib.ticker import FuncFormatter
 
     ax = ax or _axes(7.0, 3.8)
+    together = words.is_set(result)
     stages = sorted({entry.stage for entry in result.history})
     colours = _stage_colours(len(stages))
     smallest = 1e-9
@@ -195,7 +197,7 @@ def plot_convergence(result: Result, *, ax: Axes | None = None) -> Axes:
         ax.plot(times, [10.0, *gaps], drawstyle="steps-post", color=colour, linewidth=1.6)
         ax.plot(times[-1:], gaps[-1:], "o", color=colour, markersize=5)
         ax.annotate(
-            f"{stage + 1}",
+            "all" if together else f"{stage + 1}",
             (times[-1], gaps[-1]),
             xytext=(0, -11),
             textcoords="offset points",
@@ -208,9 +210,8 @@ def plot_convergence(result: Result, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(ax.get_ylim()[0] / 3, 12.0)
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
     ax.set_xlim(left=0.0)
-    _label(
-        ax, "Proved gap of each component (1, 2, …) over time", "seconds", "(upper − lower) / lower"
-    )
+    whose = "of all components together" if together else "of each component (1, 2, …)"
+    _label(ax, f"Proved gap {whose} over time", "seconds", "(upper − lower) / lower")
     return ax
 
 
@@ -232,7 +233,7 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Axes | None = None) -> Axes:
     scale = 100.0 / total if total > 0 else 1.0
     sums = np.array([result.variances.sum() for result in results]) * scale
     bounds = np.array([np.maximum(r.upper_bounds, r.variances).sum() for r in results]) * scale
-    done = np.array([r.status in (Status.OPTIMAL, Status.EXHAUSTED) for r in results], dtype=bool)
+    done = np.array([r.status in words.FINISHED for r in results], dtype=bool)
     ax.fill_between(sparsities, sums, bounds, color=PALE, zorder=1)
     ax.plot(sparsities, sums, "-", color=BLUE, linewidth=1.6, zorder=2)
     for chosen, face, meaning in ((done, BLUE, "certified"), (~done, "white", "gap open")):

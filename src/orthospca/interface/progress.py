@@ -118,7 +118,7 @@ class ProgressDisplay:
     ) -> None:
         self._console = console
         self._total = n_components
-        self._together = together
+        self._together = together and n_components > 1
         self._clock = clock
         self._gap, self._eps = gap, eps
         self._interval = interval
@@ -188,6 +188,8 @@ class ProgressDisplay:
             self._take(prefix, progress)
 
     def _take(self, prefix: str, progress: Progress) -> None:
+        if not math.isfinite(progress.lower) and not math.isfinite(progress.upper):
+            return  # nothing is known yet
         last, now = self._last, self._clock()
         if last is not None and (last[0], last[1].stage) != (prefix, progress.stage):
             if self._live is None:
@@ -298,8 +300,8 @@ class ProgressDisplay:
         return (
             "The gap hardly moves. That happens where there is little to find (noise), or where "
             "the sparsity is large. Ctrl-C keeps what is found, with what is proved of it; "
-            f"{content}--time-limit stops by itself; a smaller -p is proved sooner "
-            "(orthospca path shows how much)."
+            f"{content}--time-limit stops by itself; a smaller -p is proved sooner"
+            + ("." if self._together else " (orthospca path shows how much).")
         )
 
 

@@ -12,6 +12,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.joint.partition import best_blocks
 from orthospca.joint.turning import turned
 from orthospca.model.stage import Subproblem
+from orthospca.numerics.exact import total_down, variance_down
 from orthospca.numerics.rigor import ORTHOGONALITY
 from orthospca.supports.best import Candidate, best_on_support, complement_basis
 from orthospca.supports.heuristics import find_incumbent, polish
@@ -33,7 +34,7 @@ PATIENCE = 25
 
 
 def total(Q: Array, components: Iterable[Array]) -> float:
-    """Variance of a set."""
+    """Variance of a set, up to rounding."""
     return math.fsum(float(x @ Q @ x) for x in components)
 
 
@@ -55,7 +56,7 @@ class SetSearch:
     best : list of arrays
         Orthonormal, each sparse enough.
     value : float
-        Their total variance.
+        Their total variance, rounded down.
     """
 
     def __init__(self, Q: Array, limits: Sequence[int], stop: Callable[[], bool]) -> None:
@@ -71,7 +72,9 @@ class SetSearch:
 
     def offer(self, components: Sequence[Array]) -> None:
         """Take a set if it is one, and better."""
-        value = total(self.Q, components)
+        if not total(self.Q, components) > self.value:
+            return
+        value = total_down(variance_down(self.Q, x) for x in components)
         if not value > self.value:
             return
         X = np.array(components)

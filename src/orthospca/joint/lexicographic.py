@@ -19,6 +19,7 @@ from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
+from orthospca.numerics.exact import variance_down
 from orthospca.numerics.rounding import add_up
 from orthospca.search.outcome import Outcome, Request, Rung
 from orthospca.search.sequence import Found, overall_status
@@ -126,7 +127,7 @@ class _Search:
         self.exhausted = True
         for i, sequence in enumerate(sequences):
             if i and self.watch.out_of_time():
-                self.doubts.append("time ran out")
+                self.doubts.append("the search was stopped before all sequences were followed")
                 break
             outcome = self.stages.solve(Request(limit, self._columns(sequence)))
             if outcome.best is not None:
@@ -150,7 +151,12 @@ class _Search:
             part, least, (), MOST_TIES, self.settings.tuning.walk, self.watch.out_of_time
         )
         if supports is None:
-            self.doubts.append("more ties than are listed, or no time to list them")
+            stopped = self.watch.out_of_time()
+            self.doubts.append(
+                "the search was stopped before all ties were listed"
+                if stopped
+                else f"there are more than the {MOST_TIES} that are listed"
+            )
             return [outcome.best]
         ties = [outcome.best]
         for support in supports:
@@ -168,7 +174,7 @@ class _Search:
         components = []
         ladders: list[tuple[Rung, ...]] = []
         for vector, outcome in zip(sequence.vectors, sequence.outcomes, strict=True):
-            value = float(vector @ self.Q @ vector)
+            value = variance_down(self.Q, vector)
             upper = max(outcome.upper, value)
             status = Status.OPTIMAL if self.tolerance.met(value, upper) else outcome.status
             if status is Status.OPTIMAL and not self.tolerance.met(value, upper):
@@ -182,7 +188,7 @@ class _Search:
         guarantee = max((add_up(c.upper_bound, -c.variance) for c in found), default=math.nan)
         doubts = sorted(set(self.doubts))
         if doubts and status_of_all in (Status.OPTIMAL, Status.EXHAUSTED):
-            status_of_all = self.watch.verdict() or Status.NODE_LIMIT
+            status_of_all = self.watch.verdict() or Status.WORK_LIMIT
         if doubts:
             note = "not all ties were examined: " + "; ".join(doubts)
         else:

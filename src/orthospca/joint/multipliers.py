@@ -13,7 +13,7 @@ to validity.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -65,12 +65,17 @@ class Smoothed:
     value: float
 
 
-class _LowEnough(Exception):
-    """The value is as low as it needs to be."""
+class _Ended(Exception):
+    """The value is as low as it needs to be, or there is no time for a lower one."""
 
-    def __init__(self, point: Array) -> None:
+    def __init__(self, point: Array, value: float) -> None:
         super().__init__()
-        self.point = point.copy()
+        self.point, self.value = point.copy(), value
+
+
+def never() -> bool:
+    """Go on to the end."""
+    return False
 
 
 def minimise(
@@ -82,6 +87,7 @@ def minimise(
     temperatures: Sequence[float],
     iterations: int,
     enough: float = -math.inf,
+    stop: Callable[[], bool] = never,
 ) -> Smoothed:
     """Minimise the smoothed bound.
 
@@ -102,6 +108,8 @@ def minimise(
         Of the quasi-Newton method, at each of them.
     enough : float
         A value at which it stops; without an orthonormal set on the patterns there is no smallest.
+    stop : callable
+        Asked often; what was reached is as good as any other place.
     """
     from scipy.optimize import minimize  # here, since the package is imported more often than used
 
@@ -139,8 +147,8 @@ def minimise(
             powers *= count / mass
             weights[place] += powers
             shares.append(powers.sum(axis=1))
-        if total < enough:
-            raise _LowEnough(point)
+        if total < enough or stop():
+            raise _Ended(point, total)
         blocks = (vectors * weights[:, None, :]) @ vectors.transpose(0, 2, 1)
         P = np.bincount(flat, blocks.ravel(), minlength=order * order).reshape(order, order)[:n, :n]
         slope = 2 * (root[:n] - P @ root[:n])
@@ -162,8 +170,8 @@ def minimise(
             )
             point = found.x
             value, _ = bound(point, temperature)
-    except _LowEnough as reached:
-        point, value = reached.point, enough
+    except _Ended as reached:
+        point, value = reached.point, reached.value
     all_prices = np.zeros(n)
     all_prices[exclusive] = point[n * n :]
     moved = Multipliers(point[: n * n].reshape(n, n), all_prices)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.joint.bound import rigorous
-from orthospca.joint.multipliers import Multipliers, minimise
+from orthospca.joint.multipliers import Multipliers, minimise, never
 from orthospca.joint.patterns import Patterns, extended
 from orthospca.numerics.rounding import UNIT, add_up, mul_up
 
@@ -115,7 +116,9 @@ class Bounding:
         self._larger = extended(Q, patterns.width)
         self._inside = patterns.inside
 
-    def tighten(self, node: Node, cut: float, effort: Effort) -> None:
+    def tighten(
+        self, node: Node, cut: float, effort: Effort, stop: Callable[[], bool] = never
+    ) -> None:
         """Lower the bound of a node, until it is at most ``cut`` or the effort is spent.
 
         Patterns that cannot be part of a set of more than ``cut`` are dropped.
@@ -130,7 +133,7 @@ class Bounding:
             idle = 0 if upper < best - 0.02 * max(best - cut, 0.0) or turn == 0 else idle + 1
             if upper < best:
                 best, node.multipliers, node.values = upper, multipliers, values
-            if best <= cut or turn == effort.rounds or idle > 1:
+            if best <= cut or turn == effort.rounds or idle > 1 or stop():
                 break
             for g, found in enumerate(values):
                 working[g] = _widened(working[g], found, effort.working)
@@ -153,6 +156,7 @@ class Bounding:
                     [temperature * self.scale for temperature in hot],
                     effort.iterations,
                     cut - ENOUGH * self.scale,
+                    stop,
                 )
             except np.linalg.LinAlgError:
                 # It has run away; what was found before is as good as ever.

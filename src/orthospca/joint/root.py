@@ -203,6 +203,7 @@ class Root:
             np.arange(0),
             [t * self.scale for t in temperatures],
             60,
+            stop=self._watch.out_of_time,
         )
         return at, smoothed.multipliers
 

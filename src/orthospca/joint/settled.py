@@ -107,7 +107,7 @@ class SettledNode:
             bound, _, angles, root = heapq.heappop(queue)
             for smaller in self._divided(angles, root):
                 parts += 1
-                found, better = self._bound(smaller, root, cut)
+                found, better = self._bound(smaller, root, cut, stop)
                 heapq.heappush(queue, (max(-found, bound), parts, smaller, better))
         return min(upper, max(-queue[0][0], cut)) if queue else min(upper, cut)
 
@@ -152,7 +152,9 @@ class SettledNode:
                 forms.append((k, whole))
         return forms
 
-    def _bound(self, angles: tuple[Angle, ...], root: Array, cut: float) -> tuple[float, Array]:
+    def _bound(
+        self, angles: tuple[Angle, ...], root: Array, cut: float, stop: Callable[[], bool]
+    ) -> tuple[float, Array]:
         """The proved bound of one part, and the root of its M."""
         from scipy.optimize import minimize  # here, since the package is imported more often
 
@@ -199,7 +201,7 @@ class SettledNode:
                 options={"maxiter": ITERATIONS, "maxcor": 15},
             )
             point = found.x
-            if best[0][0] < cut - 1e-3 * self.scale:
+            if best[0][0] < cut - 1e-3 * self.scale or stop():
                 break
         point = best[0][1]
         L = point[: n * n].reshape(n, n)

@@ -6,10 +6,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
 from orthospca._typing import Array, IntArray
+from orthospca.bounds.classical import gershgorin_bound
 from orthospca.joint.ascent import SetSearch
 from orthospca.joint.listing import supports_above
 from orthospca.joint.multipliers import Multipliers
@@ -22,6 +24,7 @@ from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
+from orthospca.numerics.exact import down, variance_down
 from orthospca.numerics.rigor import proves_below
 from orthospca.numerics.rounding import add_up
 from orthospca.search.sequence import Found, run_stages
@@ -40,6 +43,8 @@ FIRST_STEPS, MANY = 8, 100
 RESOLUTION = 1e-13
 #: Nodes of the tree, if neither these nor the time is limited.
 DEFAULT_NODES = 400
+#: Order up to which the bound of ordinary PCA costs next to nothing.
+SMALL_SPECTRUM = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +121,7 @@ class _JointSolve:
         self.tolerance = settings.tolerance
         self.search: SetSearch
         self.nodes, self.open_nodes = 0, 0
+        self.out_of_nodes = False
         self.upper = math.inf
         self.note = ""
         self.root: RootBound | None = None
@@ -131,9 +137,8 @@ class _JointSolve:
             # What a certificate can hold is the bound of one matrix, and nothing else is used.
             self._at_the_root(found)
             self.note = "with a proof there is no branching, which a certificate does not hold"
-            return self._result()
-        spectral = spectral_bound(self.Q, len(self.limits)) if self.Q.any() else 0.0
-        self.upper = min(spectral, _bound_of_stages(found, self.limits))
+            return self._result(Status.PROOF_LIMIT)
+        self.upper = min(self._spectral(), _bound_of_stages(found, self.limits))
         self._report()
         few = count_patterns(len(self.Q), max(self.limits)) <= LARGEST_LIST
         if not (few or self._done):
@@ -143,7 +148,16 @@ class _JointSolve:
                 self._branch(Patterns.all_of(len(self.Q), max(self.limits)), -math.inf)
             else:
                 self._branch_on_listed()
-        return self._result()
+        return self._result(Status.WORK_LIMIT)
+
+    def _spectral(self) -> float:
+        """The bound of ordinary PCA, or that of the rows where there is no time for it."""
+        if not self.Q.any():
+            return 0.0
+        n = len(self.Q)
+        if n <= SMALL_SPECTRUM or self.watch.has_time_for(2.0 * n**3):
+            return spectral_bound(self.Q, len(self.limits))
+        return add_up(*(gershgorin_bound(self.Q, size) for size in self.limits), 0.0)
 
     @property
     def _done(self) -> bool:
@@ -236,7 +250,8 @@ class _JointSolve:
 
         def stop(state: State) -> bool:
             self.nodes = before + state.nodes
-            return self.watch.out_of_time() or self.nodes >= limit
+            self.out_of_nodes = self.nodes >= limit
+            return self.out_of_nodes or self.watch.out_of_time()
 
         def report(state: State) -> float:
             self.nodes, self.open_nodes = before + state.nodes, state.open_nodes
@@ -252,6 +267,10 @@ class _JointSolve:
         tree.run(stop, report)
         if tree.settled_open:
             self.note = "sets of some supports could not be told from better ones"
+        elif self.out_of_nodes:
+            self.note = (
+                f"without a limit of time or nodes a search for a set ends after {limit} nodes"
+            )
 
     @property
     def _node_limit(self) -> float:
@@ -263,7 +282,8 @@ class _JointSolve:
         lower, upper = self.search.value * self.unit, self.upper * self.unit
         self.watch.report(self.nodes, self.open_nodes, lower, upper)
 
-    def _result(self) -> Joint:
+    def _result(self, by_itself: Status) -> Joint:
+        """What was found; ``by_itself`` is why it ended if no limit was met."""
         total, K = self.search.value, len(self.limits)
         upper = max(self.upper, total)
         if self.tolerance.met(total, upper):
@@ -271,23 +291,25 @@ class _JointSolve:
         elif upper <= total + 2 * self.tolerance.resolution:
             status, note = Status.PRECISION, ""
         else:
-            verdict = self.watch.verdict()
-            status, note = verdict or Status.NODE_LIMIT, "" if verdict else self.note
+            verdict = self.watch.verdict(self.nodes if self.out_of_nodes else 0)
+            status, note = verdict or by_itself, "" if verdict else self.note
         components = []
-        for k, x in enumerate(_ordered(self.Q, self.limits, self.search.best)):
+        vectors = _ordered(self.Q, self.limits, self.search.best)
+        variances = [variance_down(self.Q, x) for x in vectors]
+        for k, (x, variance) in enumerate(zip(vectors, variances, strict=True)):
             vector = np.array(x)
             if vector[np.argmax(np.abs(vector))] < 0:
                 vector = -vector
             vector.flags.writeable = False
-            variance = float(vector @ self.Q @ vector)
             # In its place, with the others as they are, no vector has more.
-            bound = max(add_up(upper, -total, variance), variance)
+            others = [-v for j, v in enumerate(variances) if j != k]
+            bound = max(add_up(upper, *(others or [0.0])), variance)
             components.append(
                 Component(
                     vector,
-                    variance * self.unit,
+                    down(Fraction(variance) * Fraction(self.unit)),
                     bound * self.unit,
-                    status,
+                    status if K == 1 else Status.PART_OF_SET,
                     self.nodes if k == 0 else 0,
                     self.watch.clock.elapsed if k == 0 else 0.0,
                 )

@@ -6,6 +6,7 @@ import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -94,7 +95,8 @@ class Tree:
         """
         state = self.state
         root = self._root()
-        self._bounding.tighten(root, self._cut, Effort.at_the_root())
+        asked = partial(stop, state)
+        self._bounding.tighten(root, self._cut, Effort.at_the_root(), asked)
         state.nodes = 1
         self._round(root)
         queue: list[tuple[float, int, Node]] = []
@@ -116,7 +118,7 @@ class Tree:
                     child.upper = node.upper
                     heapq.heappush(queue, (-child.upper, ticket, child))
                     continue
-                self._bounding.tighten(child, self._cut, Effort())
+                self._bounding.tighten(child, self._cut, Effort(), asked)
                 state.nodes += 1
                 child.upper = min(child.upper, node.upper)
                 if child.upper > self._cut:
@@ -139,7 +141,7 @@ class Tree:
     def _end(self, node: Node, stop: Callable[[State], bool]) -> None:
         """Bound a node that has nothing to branch on as well as possible."""
         self._round(node)
-        self._bounding.tighten(node, self._cut, Effort.at_the_end())
+        self._bounding.tighten(node, self._cut, Effort.at_the_end(), partial(stop, self.state))
         if node.upper > self._cut and node.is_settled:
             patterns = [
                 self._patterns.members(int(group.patterns[0]))

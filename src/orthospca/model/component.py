@@ -14,9 +14,10 @@ from orthospca._typing import Array, IntArray
 class Status(str, Enum):
     """Why a stage, or a whole solve, ended, and so what its numbers mean.
 
-    In every case the component is feasible (sparse, unit length, orthogonal to those before it) and
+    In every case the component is feasible (sparse, unit length, orthogonal to the others) and
     ``upper_bound`` is a proved bound on the best possible variance of its stage, *given the
-    components before it*.
+    components before it*; of a joint result, on that of another vector in its place, given all the
+    other components.  A limit is named only if it was given, and reached.
     """
 
     OPTIMAL = "optimal"
@@ -31,10 +32,19 @@ class Status(str, Enum):
     """More features could matter than a matrix is formed for; the gap is as reported."""
     PRECISION = "precision"
     """Everything was searched; rounding leaves the gap as reported."""
+    WORK_LIMIT = "work limit"
+    """The search came to the end of its own means, not to a limit that was given; the gap is as
+    reported."""
+    PROOF_LIMIT = "proof limit"
+    """With ``proof=True``: only what a certificate can hold was used, and that leaves the gap as
+    reported; without a proof the search goes further."""
     INTERRUPTED = "interrupted"
     """Ctrl-C, or the callback asked to stop; the gap is as reported."""
     EXHAUSTED = "exhausted"
     """Only of a whole result: it is proved that no further component exists."""
+    PART_OF_SET = "part of a set"
+    """Only of a component: it was chosen together with others, and it is their set, with the status
+    of the whole result, that is certified.  Its own bound is proved all the same."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +54,14 @@ class Progress:
     Attributes
     ----------
     stage : int
-        Which component is being sought, from 0.
+        Which component is being sought, from 0; always 0 with ``objective="joint"``.
     nodes : int
         Nodes bounded so far in this stage.
     open_nodes : int
         Nodes still to be explored.
     lower, upper : float
-        The incumbent's variance (``-inf`` if none) and the proved bound of the stage.
+        The incumbent's variance (``-inf`` if none) and the proved bound of the stage; of a joint
+        search the total variance of the best set, and the proved bound of all sets.
     elapsed : float
         Seconds since the solve began.
     block : int
@@ -84,14 +95,19 @@ class Component:
     vector : array of shape (n,)
         Unit length; its entry of largest magnitude is positive.
     variance : float
-        ``vector @ Q @ vector``.
+        ``xᵀQx / xᵀx`` of the vector as it is, in exact arithmetic, rounded down to a double; where
+        Q is defined by data that are never multiplied out, a lower bound that is as close.
     upper_bound : float
-        Proved: no feasible vector of this stage, given the components before it, has more.
+        Proved: no feasible vector of this stage, given the components before it, has more.  Of a
+        component of a joint result: no sparse vector in its place, orthogonal to all the others,
+        has more.
     status : Status
+        ``PART_OF_SET`` if the component was chosen together with others: then it is the set that
+        is certified, and :attr:`Result.status` is the one to look at.
     nodes : int
-        Nodes bounded in the search.
+        Nodes bounded in the search; those of a set are counted with its first component.
     runtime : float
-        Seconds.
+        Seconds, likewise.
     deflated_variance : float or None
         Variance in the deflated matrix; only with ``method="deflation"``, whose certificate speaks
         of that matrix.

@@ -16,7 +16,7 @@ from orthospca.numerics.rounding import add_up
 Callback = Callable[[Progress], "bool | None"]
 
 #: Seconds after which the callback hears that the work goes on, even if nothing has changed.
-HEARTBEAT = 1.0
+HEARTBEAT = 0.5
 
 
 class Journal:
@@ -58,6 +58,7 @@ class Journal:
     def record(self, nodes: int, open_nodes: int, lower: float, upper: float) -> Progress:
         """Record where the search stands."""
         upper = max(add_up(upper, self._rounding), self._floor)
+        lower = -add_up(-lower, self._rounding)
         last = self.last
         if last is not None:
             # What was proved stays proved: bounds only ever tighten.
@@ -81,7 +82,7 @@ class Journal:
         outside : float
             Proved bound on the rest.
         rounding : float
-            What the numbers of the part may lack.
+            What the numbers of the part may lack, or have too much.
         """
         before = self._floor, self._rounding
         self._floor = max(self._floor, outside)
@@ -102,9 +103,10 @@ class Journal:
             return False
         if self._thread != threading.get_ident():
             return False
-        self._told = time.perf_counter()
         last = self.last
         if last is None:
-            return False
+            # Nothing is known yet, as while a covariance is formed; whoever listens may stop it.
+            nothing = Progress(self.stage, 0, 0, -math.inf, math.inf, self._clock.elapsed)
+            return self.tell(nothing)
         self.history[-1] = replace(last, elapsed=self._clock.elapsed)
         return self.tell(self.history[-1])

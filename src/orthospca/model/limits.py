@@ -13,6 +13,9 @@ from orthospca.model.clock import Clock
 from orthospca.model.journal import HEARTBEAT, Callback, Journal
 from orthospca.model.result import Progress, Status
 
+#: Operations a second that dense linear algebra does at least, on one thread.
+SPEED = 3e9
+
 
 class Watch:
     """Clock, limits and journal of one solve, in one hand.
@@ -64,6 +67,19 @@ class Watch:
     def seconds_left(self) -> float:
         """Seconds until the stage must end; ``inf`` without a limit."""
         return self.clock.seconds_left
+
+    def has_time_for(self, operations: float) -> bool:
+        """Whether a computation that cannot be stopped would end in time, at a modest speed."""
+        return not self.out_of_time() and operations <= SPEED * self.seconds_left
+
+    def is_too_slow(self, done: float, spent: float, share: float) -> bool:
+        """Whether to give up work of which a share is done, after so many seconds.
+
+        It is if what is left of it would take more than a share of the time.
+        """
+        if self.out_of_time():
+            return True
+        return done > 0.0 and spent * (1.0 - done) > done * share * self.seconds_left
 
     def verdict(self, nodes: int = 0) -> Status | None:
         """Why to stop now; None to go on."""

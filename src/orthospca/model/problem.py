@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from orthospca._typing import Array
 from orthospca.model.validation import (
     names_of,
@@ -36,8 +34,7 @@ class Problem:
     @classmethod
     def validate(cls, Q: Any, sparsity: Any, n_components: Any = 1) -> Problem:
         """Check the arguments of ``solve``; a bad one is a ``ValueError`` that names it."""
-        given = Q.submatrix(np.arange(Q.n_features)) if hasattr(Q, "submatrix") else Q
-        covariance = validate_covariance(given)
+        covariance = validate_covariance(Q)
         n = len(covariance)
         count = validate_integer("n_components", n_components, 1, n, "the number of features")
         limits = validate_sparsity(sparsity, count, n)

@@ -22,6 +22,7 @@ from orthospca.model.component import (
     format_gap,
     relative_gap,
 )
+from orthospca.numerics.exact import total_down
 
 __all__ = ["Component", "Progress", "Result", "Status", "format_gap", "relative_gap"]
 
@@ -34,7 +35,9 @@ class Result:
     """The components found, stage after stage, with their certificates.
 
     Each stage's certificate is conditional on the components returned before it: where a stage has
-    several optima, another choice may lead to other later variances.
+    several optima, another choice may lead to other later variances.  With ``objective="joint"`` it
+    is the set that is certified: ``joint_variance``, ``joint_upper_bound``, ``joint_gap`` and
+    ``status`` speak of it.
 
     A result has a length, and it can be indexed and iterated over: its items are the components,
     each a :class:`Component`.  Two results are equal if the same was asked and the same answered:
@@ -51,19 +54,22 @@ class Result:
     status : Status
         ``OPTIMAL`` if every component asked for was found and is optimal within tolerance;
         ``EXHAUSTED`` if those found are and it is proved that no further one exists; else what
-        stopped the search.
+        stopped the search.  With ``objective="joint"``, ``OPTIMAL`` if the total variance of the
+        set is within the tolerance of that of the best one.
     exhausted : bool
         Proved that no further component exists (within the sparsity limit that was next).
     method : str
     guarantee : float
-        The a-priori guarantee: every variance is within this of the best of its stage.
+        The a-priori guarantee: every variance is within this of the best of its stage; NaN for a
+        set.
     runtime : float
     history : tuple of Progress
     feature_names : tuple of str or None
     total_variance : float
         The trace of Q.
     note : str
-        How the problem was split into blocks and why; empty where it was not.
+        How the problem was split into blocks and why, whether all ties were examined, or why the
+        bound of a set is what it is; empty where there is nothing to say.
     path : tuple of Component
         The first component for sparsity 1, 2, … up to the one asked for, each with what was proved
         of it on the way; empty where the way was another.
@@ -95,7 +101,7 @@ class Result:
       2       2.20351     17.0%       2.203...       ... %      ...  optimal
          ringbut +0.660, ringtop +0.560, whorls +0.500
     <BLANKLINE>
-    2 components, 36.0% of the total variance; ... s; all certified within tolerance
+    2 components, 36.0% of the total variance; ... s; each is certified within the tolerance
     """
 
     stages: tuple[Component, ...]
@@ -117,10 +123,10 @@ class Result:
 
     @property
     def joint_variance(self) -> float:
-        """The total variance of the components; NaN if they are not orthogonal."""
+        """The total variance of the components, rounded down; NaN if they are not orthogonal."""
         if self.method == "deflation":
             return math.nan
-        return math.fsum(self.variances.tolist())
+        return total_down(self.variances.tolist())
 
     @property
     def joint_gap(self) -> float:
@@ -143,7 +149,7 @@ class Result:
 
     @property
     def variances(self) -> Array:
-        """``xᵀQx`` of each component."""
+        """``xᵀQx / xᵀx`` of each component, rounded down."""
         return np.array([component.variance for component in self.stages])
 
     @property
@@ -165,7 +171,11 @@ class Result:
 
     @property
     def upper_bounds(self) -> Array:
-        """Proved upper bounds of each stage, given the components before it."""
+        """Proved upper bounds of each stage, given the components before it.
+
+        Of a joint result: of what another vector in the place of each component could have, given
+        all the others.
+        """
         return np.array([component.upper_bound for component in self.stages])
 
     @property
@@ -185,7 +195,7 @@ class Result:
 
     @property
     def nodes(self) -> int:
-        """Nodes bounded in all stages."""
+        """Nodes bounded in all."""
         return sum(component.nodes for component in self.stages)
 
     def __len__(self) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from orthospca._errors import InputError
+from orthospca.model import words
 from orthospca.model.component import Component, Progress, Status
 
 if TYPE_CHECKING:
@@ -26,8 +28,10 @@ def to_dict(result: Result) -> dict[str, Any]:
         "version": FORMAT_VERSION,
         "method": result.method,
         "objective": result.objective,
+        "joint_variance": _encode(result.joint_variance),
         "joint_upper_bound": _encode(result.joint_upper_bound),
         "status": result.status.name,
+        "meaning": words.meaning(result),
         "exhausted": result.exhausted,
         "n_features": result.n_features,
         "sparsity": list(result.sparsity),
@@ -68,6 +72,9 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
     n_features = int(content["n_features"])
     stages = [_component_from_dict(c, n_features) for c in content["components"]]
     path = [_component_from_dict(c, n_features) for c in content.get("path", [])]
+    if content.get("objective") == "joint" and len(stages) > 1:
+        # Earlier releases gave every component the status of the set.
+        stages = [replace(stage, status=Status.PART_OF_SET) for stage in stages]
     names = content["feature_names"]
     return {
         "stages": tuple(stages),

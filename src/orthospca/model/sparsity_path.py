@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from orthospca._typing import Array
-from orthospca.model import showing, views
+from orthospca.model import showing, views, words
 from orthospca.model.component import Status, format_gap
 from orthospca.model.result import Result
 from orthospca.model.validation import validate_integer
@@ -201,7 +201,7 @@ class SparsityPath:
             ]
             for sparsity, variance, share, result, change in zip(*columns, strict=True)
         ]
-        closing = self._meaning()
+        closing = words.of_path(self)
         if self.variances.shape[1] > 1:
             closing += "; what enters and leaves is that of the first component"
         return views.html_table("Variance by sparsity", headings, rows, f"{closing}.", numbers=4)
@@ -233,15 +233,11 @@ class SparsityPath:
                 extra = f"{result.n_components:>10}  {gap:>11}"
             status = result.status.value
             lines.append(f"{sparsity:>8}  {variance:>12.6g}  {share:>8}  {extra}  {status}")
-            words = [f"+{name}" for name in change.entered] + [f"−{name}" for name in change.left]
-            lines += views.in_lines(words, width, indent=10)
-        lines += ["", f"{len(self.sparsities)} sparsities; {self.runtime:.3g} s; {self._meaning()}"]
+            signs = [f"+{name}" for name in change.entered] + [f"−{name}" for name in change.left]
+            lines += views.in_lines(signs, width, indent=10)
+        proved = words.of_path(self)
+        lines += ["", f"{len(self.sparsities)} sparsities; {self.runtime:.3g} s; {proved}"]
         return "\n".join(lines)
-
-    def _meaning(self) -> str:
-        if self.status is Status.OPTIMAL:
-            return "all certified within tolerance"
-        return f"stopped: {self.status.value}; the bounds above are proved all the same"
 
     def _shares(self) -> list[str]:
         return [views.percent(x) for x in self.explained_variance_ratio]

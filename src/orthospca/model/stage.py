@@ -49,8 +49,8 @@ class Subproblem:
 
     @cached_property
     def scale(self) -> float:
-        """Largest magnitude of an entry of :attr:`projected` (1 for the zero matrix)."""
-        return float(np.abs(self.projected).max()) or 1.0
+        """Largest magnitude of an entry of :attr:`projected`; 1 if there is none but zeros."""
+        return float(np.abs(self.projected).max(initial=0.0)) or 1.0
 
     @property
     def resolution(self) -> float:

@@ -28,6 +28,8 @@ class Teller:
         Where the lines go.
     clock : callable
         Seconds since some moment.
+    together : bool
+        Whether the components are sought as one set.
     """
 
     def __init__(
@@ -37,11 +39,13 @@ class Teller:
         verbose: Any,
         write: Callable[[str], object] = print,
         clock: Callable[[], float] = time.perf_counter,
+        together: bool = False,
     ) -> None:
         level = int(verbose) if isinstance(verbose, bool) else verbose
         self._level = validate_integer("verbose", level, 0)
         self._name = name
         self._total = n_components
+        self._together = together and n_components > 1
         self._write = write
         self._clock = clock
         self._told = clock()
@@ -49,6 +53,8 @@ class Teller:
 
     def __call__(self, progress: Progress) -> None:
         """Hear where the search stands."""
+        if not math.isfinite(progress.lower) and not math.isfinite(progress.upper):
+            return  # nothing is known yet
         last, self._last = self._last, progress
         if last is not None and last.stage != progress.stage:
             self._print(last, "done")
@@ -66,8 +72,10 @@ class Teller:
         if not self._level:
             return
         lower = f"{progress.lower:.6g}" if math.isfinite(progress.lower) else "none"
+        what = f"component {progress.stage + 1} of {self._total} {state}: variance"
+        if self._together:
+            what = f"all {self._total} components {state}: total variance"
         self._write(
-            f"[{self._name}] component {progress.stage + 1} of {self._total} {state}: "
-            f"variance {lower}, proved bound {progress.upper:.6g}, "
+            f"[{self._name}] {what} {lower}, proved bound {progress.upper:.6g}, "
             f"gap {format_gap(progress.gap)}, {progress.nodes} nodes, {progress.elapsed:.1f} s"
         )

@@ -225,6 +225,8 @@ class WideTuning:
         Features of which a matrix is formed without a closer look at their rows.
     columns_at_once : int
         Columns that are brought into this process together.
+    products_at_once : float
+        Products of vectors with all columns between two looks at the clock.
     first_batch : int
         Rows looked at in the first round of a reduction; each further round takes twice as many.
     spare_entries : int
@@ -255,6 +257,7 @@ class WideTuning:
     iterations: int = 6
     few: int = 400
     columns_at_once: int = 512
+    products_at_once: float = 1e8
     first_batch: int = 1024
     spare_entries: int = 56
     lists_at_once: int = 4096

@@ -6,10 +6,12 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from orthospca._errors import InputError
-from orthospca.model.component import Component, Status, format_gap
+from orthospca.model import words
+from orthospca.model.component import Component
 
 if TYPE_CHECKING:
     from orthospca.model.result import Result
@@ -31,27 +33,27 @@ def summary(result: Result, width: int) -> str:
         f"{'nodes':>7}  status"
     )
     lines = [header]
-    shares = result.explained_variance_ratio
-    for k, (component, share) in enumerate(zip(result.stages, shares, strict=True), start=1):
+    for line, component in zip_longest(words.lines(result), result.stages):
+        nodes = "" if line.nodes is None else line.nodes
         lines.append(
-            f"{k:>3}  {component.variance:>12.6g}  {percent(share):>8}  "
-            f"{component.upper_bound:>12.6g}  {_gap(component):>9}  {component.nodes:>7}  "
-            f"{component.status.value}"
+            f"{line.name:>3}  {line.variance:>12.6g}  {_share(result, line.variance):>8}  "
+            f"{line.upper_bound:>12.6g}  {line.gap:>9}  {nodes:>7}  {line.status}"
         )
-        words = (f"{name} {signed(x)}" for name, x in loadings(result, component))
-        lines += in_lines(words, width)
-    lines += ["", f"{_found(result)}; {result.runtime:.3g} s; {_meaning(result)}"]
-    if result.objective == "joint":
-        lines.append(together(result))
+        if component is not None:
+            pairs = loadings(result, component)
+            lines += in_lines((f"{name} {signed(x)}" for name, x in pairs), width)
+    lines += ["", f"{words.counted(result)}; {result.runtime:.3g} s; {words.meaning(result)}"]
+    if words.is_set(result):
+        lines.append(words.IN_ITS_PLACE)
     if result.note:
         lines.append(result.note)
     return "\n".join(lines)
 
 
-def in_lines(words: Iterable[str], width: int, indent: int = 5) -> list[str]:
+def in_lines(parts: Iterable[str], width: int, indent: int = 5) -> list[str]:
     """Break a list of words, none of which is broken itself, into lines."""
     # A space within a word must not be where a line ends.
-    text = ", ".join(word.replace(" ", "\0") for word in words)
+    text = ", ".join(word.replace(" ", "\0") for word in parts)
     space = " " * indent
     lines = textwrap.wrap(
         text,
@@ -76,48 +78,14 @@ def signed(loading: float) -> str:
     return f"{loading:+.3f}".replace("-", "−")
 
 
+def _share(result: Result, variance: float) -> str:
+    total = result.total_variance
+    return percent(variance / total) if total > 0 else ""
+
+
 def percent(share: float) -> str:
     """A share of the whole; nothing if there is no whole."""
     return f"{share:.1%}" if math.isfinite(share) else ""
-
-
-def _gap(component: Component) -> str:
-    if component.status is Status.OPTIMAL and not math.isfinite(component.gap):
-        # A variance of zero has no relative gap.
-        return f"{component.upper_bound - component.variance:.1g}"
-    return format_gap(component.gap)
-
-
-def together(result: Result) -> str:
-    """What is proved of the components as a set."""
-    return (
-        f"together {result.joint_variance:.6g}, and no such set has more than "
-        f"{result.joint_upper_bound:.6g} ({format_gap(result.joint_gap)})"
-    )
-
-
-def _found(result: Result) -> str:
-    count = result.n_components
-    found = f"{count} component{'' if count == 1 else 's'}"
-    if result.method == "deflation":
-        return f"{found} (not orthogonal: their variances do not add up)"
-    if result.total_variance > 0:
-        found += f", {result.explained_variance_ratio.sum():.1%} of the total variance"
-    return found
-
-
-def _meaning(result: Result) -> str:
-    if result.status is Status.OPTIMAL and result.objective == "joint":
-        return "the set is certified within tolerance"
-    if result.status is Status.OPTIMAL:
-        return "all certified within tolerance"
-    if result.status is Status.EXHAUSTED:
-        return "proved that no further component exists"
-    if result.status is Status.THRESHOLD:
-        return "the blocks are solved; the gaps above are what the threshold leaves open"
-    if result.status is Status.PRECISION:
-        return "everything was searched; the gaps above are what rounding leaves open"
-    return f"stopped: {result.status.value}; the gaps above are proved all the same"
 
 
 def short(result: Result) -> str:
@@ -125,7 +93,7 @@ def short(result: Result) -> str:
     limits = sorted(set(result.sparsity))
     sparsity = str(limits[0]) if len(limits) == 1 else str(list(result.sparsity))
     return (
-        f"Result({_found(result)}, n_features={result.n_features}, sparsity={sparsity}, "
+        f"Result({words.counted(result)}, n_features={result.n_features}, sparsity={sparsity}, "
         f"status={result.status.value!r})"
     )
 
@@ -135,21 +103,23 @@ def html(result: Result) -> str:
     headings = ["#", "variance", "of total", "upper bound", "gap", "status", "loadings"]
     rows = [
         [
-            str(k),
-            f"{component.variance:.6g}",
-            percent(share),
-            f"{component.upper_bound:.6g}",
-            _gap(component),
-            component.status.value,
-            _chips(loadings(result, component)),
+            line.name,
+            f"{line.variance:.6g}",
+            _share(result, line.variance),
+            f"{line.upper_bound:.6g}",
+            line.gap,
+            line.status,
+            "" if component is None else _chips(loadings(result, component)),
         ]
-        for k, (component, share) in enumerate(
-            zip(result.stages[:MOST_ROWS], result.explained_variance_ratio, strict=False), start=1
-        )
+        for line, component in zip_longest(words.lines(result), result.stages)
     ]
-    closing = f"{_found(result)}; {_meaning(result)}."
-    left_out = result.n_components - len(rows)
+    closing = f"{words.counted(result)}; {words.meaning(result)}."
+    if words.is_set(result):
+        closing += f" {words.IN_ITS_PLACE}"
+    left_out = result.n_components - MOST_ROWS
     if left_out > 0:
+        # The line of the set, which comes last, stays.
+        del rows[MOST_ROWS : result.n_components]
         closing = f"{left_out} more components are not shown. {closing}"
     return html_table("Orthogonal sparse components", headings, rows, closing, numbers=5)
 

@@ -4,8 +4,9 @@ A computed eigenvalue is an estimate: the true one may lie above it.  Everything
 fact instead (S. M. Rump, *Verification of positive definiteness*, BIT 46, 2006, Corollary 2.4): if
 the floating-point Cholesky factorisation of a symmetric matrix succeeds after its diagonal has been
 lowered by a small, explicitly known shift, then the matrix is positive definite.  The order in
-which the factorisation sums its products does not matter, so any LAPACK or vectorised
-implementation will do.
+which the factorisation sums its products does not matter, nor whether it divides by a pivot or
+multiplies by its reciprocal: that rounds entries off the diagonal once more, ``n`` times at most,
+and the count ``n + 1`` of the theorem is that of the diagonal.
 
 A matrix whose entries are known only up to ``radius`` (each of them, in absolute value) is covered
 by lowering the diagonal by a further ``n * radius``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -60,6 +60,10 @@ class Form(Protocol):
         self, best: Candidate, size: int, stop: Callable[[], bool]
     ) -> list[Candidate | None]:
         """Find vectors for larger sparsities that a better one for a smaller sparsity leads to."""
+        ...
+
+    def whole(self, found: Sequence[Candidate], features: IntArray) -> list[Candidate]:
+        """Return candidates of a restricted stage, with the values that they have in the form."""
         ...
 
     def first_bound(self) -> float:
@@ -160,6 +164,10 @@ class MatrixForm:
             self._climb.spread(size, size)
         return self._climb.best
 
+    def whole(self, found: Sequence[Candidate], features: IntArray) -> list[Candidate]:
+        """Return candidates of a restricted stage, whose matrix has the same entries."""
+        return [best.embedded(features, self.n_features) for best in found]
+
     def first_bound(self) -> float:
         """The largest variance of a feature that no component uses: exact."""
         diagonal = self.problem.covariance.diagonal()
@@ -172,7 +180,7 @@ class MatrixForm:
     def sieve(self, size: int, level: float, below: float, stop: Callable[[], bool]) -> Sieve:
         """Find the features that a support above the level can contain, by the border rule."""
         kept = np.flatnonzero(stays(level, below, self._diagonal, self._sums[:, size - 2]))
-        kept = sieve_within(self.problem, self._diagonal, kept, size, level, below)
+        kept = sieve_within(self.problem, self._diagonal, kept, size, level, below, stop=stop)
         return Sieve(kept, level)
 
     def bound_without_level(self, size: int, below: float) -> float:
@@ -210,6 +218,7 @@ def sieve_within(
     level: float,
     below: float,
     radius: float = 0.0,
+    stop: Callable[[], bool] | None = None,
 ) -> IntArray:
     """Apply the border rule to what is left of a matrix, as long as rows get shorter.
 
@@ -224,13 +233,15 @@ def sieve_within(
     radius : float
         How far an entry of the matrix may be from the true one, before components are projected
         out.
+    stop : callable, optional
+        Asked before each round; what has not been looked at is kept.
     """
     if size < 2 or not level > below:
         return kept
     radius += problem.projected_radius
     touched: BoolArray = np.zeros(problem.n_features, dtype=bool)
     touched[problem.touched] = True
-    while len(kept) > size:
+    while len(kept) > size and not (stop is not None and stop()):
         part = problem.projected[np.ix_(kept, kept)]
         sums = largest_squares(part, size - 1, radius)[:, -1]
         sums[touched[kept]] = math.inf

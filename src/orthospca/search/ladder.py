@@ -206,10 +206,12 @@ class Ladder:
             if outside >= cap:
                 return Rung(size, best, cap, argument=why)
             return Rung(size, best, outside, argument=Argument(Ground.SIEVE, level, kept))
+        if self.watch.out_of_time():
+            return Rung(size, best, cap, argument=why)
         known = self.knowledge(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
         self._close(known, self.settings)
         if known.best is not None and known.lower > best.value:
-            best = known.best.embedded(kept, form.n_features)
+            (best,) = form.whole([known.best], kept)
             self._follow(best, size)
         upper, argument = searched(known, kept, level, form, self.settings.proof)
         upper = max(upper, outside, self.below)

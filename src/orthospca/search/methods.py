@@ -61,7 +61,7 @@ def solve_stage(
     if len(kept) == 0:
         return Outcome(None, -math.inf, Status.EXHAUSTED, 0)
     if len(kept) < problem.n_features and incumbent is not None:
-        incumbent = Candidate(incumbent.value, incumbent.vector[kept])
+        incumbent = incumbent.within(kept)
     if len(kept) < problem.n_features:
         begun = begun.within(kept, problem.n_features)
     tolerance = settings.tolerance.at_resolution(part.resolution)
@@ -260,6 +260,8 @@ def _last_rung(
             known.tighten(outside, Argument(Ground.SIEVE, level, kept))
             known.settle(outside, Reason.CLIMBED)
             return None
+        if known.watch.out_of_time():
+            return known.watch.verdict(known.nodes)
         local = ladder.knowledge(problem, kept, best, known.tolerance, known.upper)
         local.watch, local.nodes = known.watch, known.nodes
         close = close_thoroughly
@@ -276,7 +278,7 @@ def _last_rung(
             known.nodes = local.nodes
             improved = local.lower > best.value
             if improved and local.best is not None:
-                known.improve(local.best.embedded(kept, form.n_features))
+                known.improve(*form.whole([local.best], kept))
                 ladder.offer(known.best, size)
         if verdict is None:
             known.settle(upper, Reason.CLIMBED)
@@ -329,7 +331,7 @@ def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status
     ):
         return None
     if settings.proof:
-        return known.watch.verdict(known.nodes) or Status.NODE_LIMIT
+        return known.watch.verdict(known.nodes) or Status.PROOF_LIMIT
     assert known.best is not None
     bound = ShareBound(problem, known.best.value, tuning.share)
     search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
@@ -119,9 +120,17 @@ class Rung:
 
     def within(self, places: IntArray) -> Rung:
         """Return the rung in terms of some features, which are all that it speaks of."""
-        best = None if self.best is None else Candidate(self.best.value, self.best.vector[places])
+        best = None if self.best is None else self.best.within(places)
         argument = None if self.argument is None else self.argument.within(places)
         return replace(self, best=best, argument=argument)
+
+
+def with_arguments(ladder: Sequence[Rung]) -> list[Rung]:
+    """Return the rungs up to the first one whose bound has no argument of its own.
+
+    They are all of a ladder that a certificate holds.
+    """
+    return list(itertools.takewhile(lambda rung: rung.argument is not None, ladder))
 
 
 #: Makes what is known of all rungs of a stage, with those still to come.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +16,25 @@ from orthospca.model.result import Component, Status
 from orthospca.model.tolerance import Tolerance
 from orthospca.numerics.rigor import RANK_TOLERANCE
 from orthospca.numerics.rounding import add_up
-from orthospca.search.outcome import NOTHING_BEGUN, Begun, Outcome, Request, Rung, Rungs
+from orthospca.search.outcome import (
+    NOTHING_BEGUN,
+    Begun,
+    Outcome,
+    Request,
+    Rung,
+    Rungs,
+    with_arguments,
+)
 from orthospca.supports.best import Candidate
 
 #: How a stage may end with a better component still to be found.
-OPEN = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.FEATURE_LIMIT, Status.THRESHOLD)
+OPEN = (
+    Status.TIME_LIMIT,
+    Status.NODE_LIMIT,
+    Status.FEATURE_LIMIT,
+    Status.PROOF_LIMIT,
+    Status.THRESHOLD,
+)
 
 
 class Stages(Protocol):
@@ -120,7 +135,7 @@ def run_stages(
     record : Record, optional
         Knows what was proved on the way to them, and is shown every stage that ends.
     """
-    sequence = _Sequence(stages, limits, tolerance)
+    sequence = _Sequence(stages, limits, tolerance, record is not None)
     for k, component in enumerate(known):
         ladder = record.ladder(k) if record is not None else ()
         sequence.take(component, add_up(component.upper_bound, -component.variance), ladder)
@@ -156,7 +171,9 @@ def _tell_end(component: Component, watch: Watch) -> None:
 class _Sequence:
     """The components so far, and what they say of the next one."""
 
-    def __init__(self, stages: Stages, limits: Sequence[int], tolerance: Tolerance) -> None:
+    def __init__(
+        self, stages: Stages, limits: Sequence[int], tolerance: Tolerance, certified: bool
+    ) -> None:
         self.components: list[Component] = []
         self.guarantees: list[float] = []
         self.ladders: list[tuple[Rung, ...]] = []
@@ -164,8 +181,7 @@ class _Sequence:
         self._limits = limits
         self._tolerance = tolerance
         self._hints: list[Candidate] = []
-        #: Of the stage before: what is feasible later is feasible there, at every sparsity.
-        self._caps: tuple[float, ...] = ()
+        self._certified = certified
         # Each exchange improves an open stage; a bound on their number makes sure of an end.
         self._exchanges_left = len(limits) ** 2
         self.path: tuple[Component, ...] = ()
@@ -199,7 +215,7 @@ class _Sequence:
         limit, previous = self._limits[len(self.components)], self.previous
         hints = tuple(h for h in self._hints if _is_feasible(h, limit, previous))
         begun = NOTHING_BEGUN if record is None else self._begun(record)
-        return Request(limit, previous, self._cap(), hints, self._caps, begun)
+        return Request(limit, previous, self._cap(), hints, self._caps(), begun)
 
     def _begun(self, record: Record) -> Begun:
         """What is known of the next stage from an earlier run; its rungs are taken note of."""
@@ -227,6 +243,20 @@ class _Sequence:
         limit = self._limits[len(self.components)]
         earlier = zip(self.components, self._limits, strict=False)
         return min((c.upper_bound for c, size in earlier if size >= limit), default=math.inf)
+
+    def _caps(self) -> tuple[float, ...]:
+        """For sparsities 1, 2, … the smallest bound of an earlier stage.
+
+        What is feasible later is feasible there.  Where a certificate is to be made only bounds
+        that it holds count: it refers to them.
+        """
+        if not self._stages.nested:
+            return ()
+        ladders = [with_arguments(x) if self._certified else x for x in self.ladders]
+        bounds = itertools.zip_longest(
+            *([rung.upper for rung in ladder] for ladder in ladders), fillvalue=math.inf
+        )
+        return tuple(min(of_one_size) for of_one_size in bounds)
 
     def add(self, outcome: Outcome, seconds: float) -> None:
         """Take the component of the next stage, where it belongs."""
@@ -258,8 +288,6 @@ class _Sequence:
         self.components.append(component)
         self.guarantees.append(guarantee)
         self.ladders.append(ladder)
-        if self._stages.nested and ladder:
-            self._caps = tuple(rung.upper for rung in ladder)
 
     def _point(self, rung: Rung) -> Component:
         """What is known for one sparsity; where its budget was spent, the gap says so."""
@@ -269,7 +297,7 @@ class _Sequence:
             vector=rung.best.vector,
             variance=value,
             upper_bound=upper,
-            status=self._status(value, upper, Status.NODE_LIMIT),
+            status=self._status(value, upper, Status.WORK_LIMIT),
         )
 
     def _raise_earlier(self, variance: float) -> None:
@@ -309,7 +337,6 @@ class _Sequence:
             displaced = self.components[k:-1]
             self._hints += [Candidate(c.variance, c.vector) for c in displaced]
             self.components[k:] = [taken]
-            self._caps = ()
             self.guarantees[k:] = [self.guarantees[k]]
             self.ladders[k:] = [self.ladders[k]]
             return

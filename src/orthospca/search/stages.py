@@ -11,6 +11,7 @@ from orthospca._typing import Array
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
+from orthospca.numerics.exact import variance_down
 from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome, Request
 from orthospca.supports.best import Candidate
@@ -77,10 +78,8 @@ class DeflatedStages:
         if outcome.best is None:
             return outcome
         x = outcome.best.vector
-        variance = float(x @ self._covariance @ x)
-        return replace(
-            outcome, best=Candidate(variance, x), deflated_value=outcome.best.value, closed=()
-        )
+        best = Candidate(variance_down(self._covariance, x), x)
+        return replace(outcome, best=best, deflated_value=outcome.best.value, closed=())
 
 
 def deflate(matrix: Array, x: Array) -> Array:

@@ -19,6 +19,7 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.model.stage import Subproblem
 from orthospca.numerics import rigor
+from orthospca.numerics.exact import variance_down
 from orthospca.numerics.rounding import UNIT
 
 #: Loadings up to this one may be rounding noise: the support is then tried without them.
@@ -27,10 +28,17 @@ SUSPICIOUS_LOADING = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A feasible vector, with its value ``xᵀQx`` in the subproblem's matrix."""
+    """A feasible vector, with its value: ``xᵀQx / xᵀx``, exact and rounded down."""
 
     value: float
     vector: Array
+
+    def within(self, places: IntArray) -> Candidate | None:
+        """Return the candidate in terms of some features; None if it uses another one."""
+        vector = self.vector[places]
+        if np.count_nonzero(vector) < np.count_nonzero(self.vector):
+            return None
+        return Candidate(self.value, vector)
 
     def embedded(self, places: IntArray, n_features: int) -> Candidate:
         """Return the candidate among all features, given where its own are."""
@@ -66,20 +74,21 @@ def best_on_support(problem: Subproblem, support: IntArray) -> Candidate | None:
         # the adjusted covariance.
         core = basis.T @ problem.projected[np.ix_(support, support)] @ basis
         loading = basis @ np.linalg.eigh(0.5 * (core + core.T))[1][:, -1]
+    loading /= math.sqrt(float(loading @ loading))
+    # Sums of products would not do: what components have used up may cancel in them.
+    value = variance_down(matrix, loading)
     noise = np.abs(loading) < SUSPICIOUS_LOADING
     if noise.any():
         # A loading of pure noise would tie later components to an index that is not really used.
         without = best_on_support(problem, support[~noise])
-        value = float(loading @ matrix @ loading)
         if without is not None and without.value >= value - 8 * UNIT * problem.scale:
             return without
-    loading /= math.sqrt(float(loading @ loading))
     if loading[np.argmax(np.abs(loading))] < 0:
         loading = -loading
     vector = np.zeros(problem.n_features)
     vector[support] = loading
     vector.flags.writeable = False
-    return Candidate(float(loading @ matrix @ loading), vector)
+    return Candidate(value, vector)
 
 
 def values_on_supports(problem: Subproblem, supports: IntArray) -> Array:

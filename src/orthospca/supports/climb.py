@@ -26,6 +26,10 @@ LEAVING = 3
 SOLVED = 2
 #: Indices that are tried exactly where components have to be fitted.
 TRIED = 6
+#: Order up to which a factor tells whether a form is positive semidefinite: more would take long.
+LARGEST_FACTOR = 1500
+#: Products from which the smallest eigenvalue is estimated otherwise, for each end.
+PRODUCTS = 12
 
 
 class Climb:
@@ -61,11 +65,19 @@ class Climb:
         alone[self.problem.touched] = -np.inf
         if alone.max() > -np.inf:
             self._try(np.array([np.argmax(alone)]))
-        if self.problem.constrained:
+        if self._stop():
+            self._take_partners(int(np.argmax(alone)))
+        elif self.problem.constrained:
             self._grow_exactly()
         else:
             self._grow()
         self.spread(self.size, 1)
+
+    def _take_partners(self, row: int) -> None:
+        """Where there is no time: a row with its strongest entries."""
+        scores = np.abs(self.matrix[row])
+        scores[row] = np.inf
+        self._try(np.argsort(-scores, kind="stable")[: self.size])
 
     def spread(self, first: int, last: int) -> None:
         """Let neighbouring sizes improve each other, down from the first to the last and up again.
@@ -260,6 +272,8 @@ def _shift_of(matrix: Array) -> float:
     """What makes a matrix positive semidefinite, nearly enough for a power iteration."""
     n = len(matrix)
     scale = float(np.abs(matrix.diagonal()).max())
+    if n > LARGEST_FACTOR:
+        return _lowest(matrix)
     lifted = matrix.copy()
     lifted[np.diag_indices(n)] += 1e-9 * scale + 1e-300
     try:
@@ -267,6 +281,21 @@ def _shift_of(matrix: Array) -> float:
     except np.linalg.LinAlgError:
         return max(-float(np.linalg.eigvalsh(matrix)[0]), 0.0)
     return 0.0
+
+
+def _lowest(matrix: Array) -> float:
+    """About as much, from a few products: power iterations for both ends of the spectrum."""
+    x = np.cos(np.arange(1.0, len(matrix) + 1))
+    largest = 0.0
+    for shift in (0.0, 1.0):
+        for _ in range(PRODUCTS):
+            x /= max(float(np.linalg.norm(x)), 1e-300)
+            image = matrix @ x - shift * largest * x
+            value = float(x @ image)
+            x = image
+        if shift == 0.0:
+            largest = max(value, 0.0)
+    return max(-(value + largest), 0.0)
 
 
 def _distinct(vectors: Array) -> Array:

@@ -8,7 +8,7 @@ few that are left is formed.  See ``docs/theory/wide-data.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,9 @@ from orthospca.search.forms import Sieve, sieve_within
 from orthospca.supports.best import Candidate
 from orthospca.supports.climb import Climb
 from orthospca.wide.traces import TraceWalk
+
+#: Entries of columns that are brought into this process together, at most.
+LARGEST_READ = 2**21
 
 
 class DataForm:
@@ -149,10 +152,17 @@ class DataForm:
 
     def _take(self, climb: Climb, kept: IntArray) -> list[Candidate | None]:
         """Remember what was found; with fewer features than places the last one serves them all."""
-        n = self.n_features
-        found = [None if best is None else best.embedded(kept, n) for best in climb.best]
+        distinct = {id(best): best for best in climb.best if best is not None}
+        whole = dict(zip(distinct, self.whole(list(distinct.values()), kept), strict=True))
+        found = [None if best is None else whole[id(best)] for best in climb.best]
         self._found = found + [found[-1]] * (self.sparsity + 1 - len(found))
         return list(self._found)
+
+    def whole(self, found: Sequence[Candidate], features: IntArray) -> list[Candidate]:
+        """Return candidates of a restricted stage, with the values that they have in the data."""
+        vectors = [best.embedded(features, self.n_features).vector for best in found]
+        values = self.covariance.variances(vectors)
+        return [Candidate(value, x) for value, x in zip(values, vectors, strict=True)]
 
     def _pool(self, stop: Callable[[], bool]) -> IntArray:
         scores = np.where(self.members, potential(self._roots, self.sparsity), -math.inf)
@@ -163,18 +173,28 @@ class DataForm:
         for _ in range(self.tuning.iterations):
             if stop():
                 break
-            supports = np.unique(self._strongest(directions), axis=0)
+            supports = np.unique(self._strongest_of(directions, stop), axis=0)
             # Most starts lead to the same few supports: each is followed once.
             supports = supports[[support.tobytes() not in seen for support in supports]]
             if len(supports) == 0:
                 break
             seen.update(support.tobytes() for support in supports)
             used.append(supports.ravel())
-            directions = self._leading(supports)
+            directions = self._leading(supports, stop)
         # The best single feature, whatever the others are.
         alone = np.where(self.members & ~self.is_touched, self.diagonal, -math.inf)
         pool = np.unique(np.concatenate([*used, self.touched, [np.argmax(alone)]]))
         return pool[self.members[pool]]
+
+    def _strongest_of(self, samples: Array, stop: Callable[[], bool]) -> IntArray:
+        """As :meth:`_strongest`, of as many vectors as there is time for, the first at least."""
+        width = max(int(self.tuning.products_at_once // self.covariance.source.entries), 1)
+        found = [self._strongest(samples[:, :width])]
+        for start in range(width, samples.shape[1], width):
+            if stop():
+                break
+            found.append(self._strongest(samples[:, start : start + width]))
+        return np.vstack(found)
 
     def _strongest(self, samples: Array) -> IntArray:
         """For each vector the features whose columns have the largest products with it."""
@@ -186,12 +206,18 @@ class DataForm:
         touched = np.broadcast_to(self.touched, own.shape)
         return np.sort(joined([(values, features), (own, touched)], self.sparsity)[1], axis=1)
 
-    def _leading(self, supports: IntArray) -> Array:
-        """Sample-space directions of the best vectors on supports: ``B x``."""
-        directions = []
+    def _leading(self, supports: IntArray, stop: Callable[[], bool]) -> Array:
+        """Sample-space directions of the best vectors on supports, ``B x``; of the first at least.
+
+        If there is no time for more of them, of those.
+        """
+        directions: list[Array] = []
         # Few reads of a few columns: on a cluster each one has to wait for its answer.
-        step = max(self.tuning.columns_at_once // self.sparsity, 1)
+        width = min(self.tuning.columns_at_once, LARGEST_READ // self.covariance.n_samples)
+        step = max(width // self.sparsity, 1)
         for start in range(0, len(supports), step):
+            if directions and stop():
+                break
             used, places = np.unique(supports[start : start + step], return_inverse=True)
             columns = self.columns(used)
             for place in places.reshape(-1, self.sparsity):
@@ -248,19 +274,31 @@ class DataForm:
     def restricted(self, features: IntArray, size: int) -> tuple[Subproblem, IntArray]:
         """Return the stage on some features and those that components use."""
         kept = np.union1d(features, self.touched)
+        formed = self._form(kept, lambda: False)
+        assert formed
         core, matrix = self._core
         at = np.searchsorted(core, kept)
-        inside = len(core) > 0 and bool((core[np.minimum(at, len(core) - 1)] == kept).all())
-        if not inside:
-            core = np.union1d(core, kept)
-            if len(core) > max(self.tuning.few, 2 * len(kept)):
-                core = kept
-            matrix = self.covariance.submatrix(core)
-            self._core = core, matrix
-            self.largest_matrix = max(self.largest_matrix, len(core))
-            at = np.searchsorted(core, kept)
-        part = matrix[np.ix_(at, at)]
+        part = matrix if len(at) == len(core) else matrix[np.ix_(at, at)]
         return Subproblem(part, min(size, len(kept)), self.previous[kept]), kept
+
+    def _form_with_touched(self, kept: IntArray, stop: Callable[[], bool]) -> bool:
+        return self._form(np.union1d(kept, self.touched), stop)
+
+    def _form(self, kept: IntArray, stop: Callable[[], bool]) -> bool:
+        """Form the matrix of some features, if it is not there; False if that was stopped."""
+        core, _ = self._core
+        at = np.searchsorted(core, kept)
+        if len(core) and bool((core[np.minimum(at, len(core) - 1)] == kept).all()):
+            return True
+        core = np.union1d(core, kept)
+        if len(core) > max(self.tuning.few, 2 * len(kept)):
+            core = kept
+        matrix = self.covariance.formed(core, lambda done: stop())
+        if matrix is None:
+            return False
+        self._core = core, matrix
+        self.largest_matrix = max(self.largest_matrix, len(core))
+        return True
 
     def sieve(self, size: int, level: float, below: float, stop: Callable[[], bool]) -> Sieve:
         """Find the features that a support above the level can contain."""
@@ -273,17 +311,21 @@ class DataForm:
                 return Sieve(np.arange(0), closed)
             left = self._sieve_by_rows(left, size, level, below, stop)
         kept = np.flatnonzero(left)
-        if len(kept) > self.tuning.few and stop():
+        sieve = None
+        if len(kept) > self.tuning.largest_matrix:
+            sieve = self._most_promising(kept, size)
+            kept = sieve.kept
+        elif len(kept) <= size:
+            return Sieve(kept, level)
+        if len(kept) > self.tuning.few and (stop() or not self._form_with_touched(kept, stop)):
             # There is no time left for a matrix of so many, and so nothing is known of them.
             return Sieve(self.touched, math.inf)
-        if len(kept) > self.tuning.largest_matrix:
-            return self._most_promising(kept, size)
-        if len(kept) <= size:
-            return Sieve(kept, level)
+        if sieve is not None:
+            return sieve
         problem, kept = self.restricted(kept, size)
         radius = self.covariance.relative_radius * float(self.covariance.diagonal[kept].max())
         places = sieve_within(
-            problem, self.variances[kept], np.arange(len(kept)), size, level, below, radius
+            problem, self.variances[kept], np.arange(len(kept)), size, level, below, radius, stop
         )
         return Sieve(kept[places], level)
 

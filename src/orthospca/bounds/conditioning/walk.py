@@ -76,6 +76,10 @@ class Dive:
     work: float = 0.0
 
 
+#: Seconds, for each entry of a form, until the compiled loop has been set up and taken a step.
+SETTING_UP = 2e-7
+
+
 @dataclass
 class Tally:
     """What conditioned searches of one stage have cost: long ones are worth other means."""
@@ -181,8 +185,11 @@ class Conditioning:
 
     def _is_for_the_kernel(self, walk: Walk) -> bool:
         """Whether a walk has become so long that the compiled loop is worth its set-up."""
-        work = self.tally.work + walk.work
-        return work >= self.tuning.compiled_after and compiled.is_ready(self.seconds_left())
+        work, left = self.tally.work + walk.work, self.seconds_left()
+        if work < self.tuning.compiled_after or not compiled.is_ready(left):
+            return False
+        # The set-up and its first step cannot be stopped.
+        return len(walk.pending[-1].free) ** 2 * SETTING_UP <= left
 
     def alone(self) -> Conditioning:
         """Return one that can be sent elsewhere."""

@@ -6,8 +6,8 @@ import json
 import math
 from typing import Any
 
+from orthospca import words
 from orthospca.interface.angles import largest_cosine, write_cosine
-from orthospca.interface.display import of_the_set
 from orthospca.interface.report import _figures, _scatter
 from orthospca.interface.report._alternatives import alternatives_panel
 from orthospca.interface.report._document import Chapter, Panel
@@ -20,7 +20,7 @@ from orthospca.interface.report._html import (
     paragraph,
     table,
 )
-from orthospca.interface.report._section import FINISHED, Section, percent, signed
+from orthospca.interface.report._section import Section, percent, signed
 from orthospca.result import Component, Result, Status, format_gap
 
 METHODS = {
@@ -29,6 +29,7 @@ METHODS = {
     "enumeration": "enumeration of every support",
     "deflation": "deflation (a baseline; its components are not orthogonal)",
 }
+FOR_SETS = "a bound on all sets at once and, unless a proof was asked for, branch and bound"
 #: Components that are seen at once; the others are folded.
 MOST_PARTS = 12
 #: Loadings of one component that are seen at once.
@@ -70,7 +71,7 @@ def _figures_of(*figures: Html | None) -> Html:
 
 def _overview(section: Section) -> Panel:
     result = section.result
-    certified = result.status in FINISHED
+    certified = result.status in words.FINISHED
     total = result.total_variance
     tiles: list[tuple[str, object]] = [("components", result.n_components)]
     if result.n_components:
@@ -83,8 +84,8 @@ def _overview(section: Section) -> Panel:
             tiles.append((f"of the total variance{beside}", share))
         tiles += [
             (f"of {result.n_features} variables in use", len(section.order)),
-            ("gap of the set", format_gap(result.joint_gap))
-            if result.objective == "joint"
+            ("gap of the set", words.gap_of_set(result))
+            if words.is_set(result)
             else ("largest gap", format_gap(float(result.gaps.max()))),
         ]
         if result.n_components > 1:
@@ -92,15 +93,12 @@ def _overview(section: Section) -> Panel:
                 ("largest |cos| between two components", write_cosine(largest_cosine(result)))
             )
     tiles.append(("to find and prove", _seconds(result.runtime)))
-    word = "Certified." if certified else "Gap open."
-    if not result.n_components:
-        word = "No component."
     content = (
         element(
             "p",
-            element("b", word),
+            element("b", words.verdict(result)),
             " ",
-            element("span", verdict(result)),
+            element("span", f"{words.counted(result)}; {words.meaning(result)}."),
             class_="verdict" if certified else "verdict open",
         ),
         facts(tiles, "tiles"),
@@ -116,36 +114,6 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds < 100 else f"{seconds:.0f} s"
 
 
-def verdict(result: Result) -> str:
-    """What the result as a whole means, in one sentence that needs no table above or below it."""
-    count = result.n_components
-    found = f"{count} component{'' if count == 1 else 's'}"
-    total = result.total_variance
-    if result.method == "deflation":
-        found += " by deflation (not orthogonal, so their variances do not add up)"
-    elif count and math.isfinite(total) and total > 0.0:
-        found += (
-            f", together {percent(float(result.variances.sum()) / total)} of the total variance"
-        )
-    if result.objective == "joint" and count:
-        return f"{found}; {of_the_set(result)}."
-    left = "; the gap of each component is what is left to prove"
-    meaning = {
-        Status.OPTIMAL: "each is proved to be the best of its stage, within the tolerance",
-        Status.EXHAUSTED: "each is proved to be the best of its stage, and it is proved that no "
-        "further component exists",
-        Status.TIME_LIMIT: f"stopped by the time limit{left}",
-        Status.NODE_LIMIT: f"stopped by the node limit{left}",
-        Status.THRESHOLD: "the blocks are solved; the gap of each component is what the threshold "
-        "leaves open",
-        Status.FEATURE_LIMIT: f"more variables could matter than fit into a matrix{left}",
-        Status.PRECISION: "everything was searched; the gap of each component is what rounding "
-        "leaves open",
-        Status.INTERRUPTED: f"interrupted{left}",
-    }[result.status]
-    return f"{found}; {meaning}."
-
-
 def _problem(section: Section) -> list[tuple[str, object]]:
     result, settings = section.result, section.settings
     limits = sorted(set(result.sparsity))
@@ -155,16 +123,19 @@ def _problem(section: Section) -> list[tuple[str, object]]:
         ("data", named(section.source or "a matrix")),
         ("matrix", f"{section.matrix_kind}, {result.n_features} × {result.n_features}"),
         ("components asked for", len(result.sparsity)),
+        ("objective", words.OBJECTIVES[result.objective]),
         ("nonzero loadings, at most", sparsity),
-        ("method", METHODS.get(result.method, result.method)),
+        ("method", FOR_SETS if words.is_set(result) else METHODS.get(result.method, result.method)),
     ]
     if "gap" in settings:
         # A result does not know what was asked of it.
-        pairs.append(("tolerance", f"upper − lower ≤ max({eps:g}, {gap:g}·|lower|)"))
+        whose = ", of the total" if words.is_set(result) else ""
+        pairs.append(("tolerance", f"upper − lower ≤ max({eps:g}, {gap:g}·|lower|){whose}"))
     if settings.get("time_limit") is not None:
         pairs.append(("time limit", f"{settings['time_limit']:g} s"))
     if settings.get("node_limit") is not None:
-        pairs.append(("node limit", f"{settings['node_limit']} for each component"))
+        each = "for the set" if words.is_set(result) else "for each component"
+        pairs.append(("node limit", f"{settings['node_limit']} {each}"))
     if result.note:
         pairs.append(("note", result.note))
     return [*pairs, ("nodes of the search", result.nodes)]
@@ -205,7 +176,7 @@ def _part(section: Section, k: int, component: Component) -> Html:
     rest = len(order) - MOST_BARS
     return element(
         "li",
-        element("header", element("h4", f"Component {k}"), _badge(component)),
+        element("header", element("h4", f"Component {k}"), *_badge(component)),
         paragraph(f"variance {component.variance:#.6g}{share}"),
         element("ul", *bars, class_="bars"),
         *([paragraph(f"and {rest} more, in the table of loadings")] if rest > 0 else []),
@@ -213,10 +184,13 @@ def _part(section: Section, k: int, component: Component) -> Html:
     )
 
 
-def _badge(component: Component) -> Html:
+def _badge(component: Component) -> list[Html]:
+    """How far a component is proved; nothing if only its set is."""
+    if component.status is Status.PART_OF_SET:
+        return []
     certified = component.status is Status.OPTIMAL
     text = "certified" if certified else f"gap {format_gap(component.gap)}"
-    return element("span", text, class_="badge" if certified else "badge open")
+    return [element("span", text, class_="badge" if certified else "badge open")]
 
 
 def _loadings(section: Section, number: int) -> Panel:
@@ -312,18 +286,18 @@ def _proof(section: Section) -> Panel:
     if deflated:
         headings.insert(2, "in the adjusted matrix")
     rows = []
-    for k, component in enumerate(result.stages, start=1):
+    for line in words.lines(result):
         row: list[object] = [
-            k,
-            f"{component.variance:#.6g}",
-            f"{component.upper_bound:#.6g}",
-            format_gap(component.gap),
-            component.nodes,
-            f"{component.runtime:.3g}",
-            component.status.value,
+            line.name,
+            f"{line.variance:#.6g}",
+            f"{line.upper_bound:#.6g}",
+            line.gap,
+            "" if line.nodes is None else line.nodes,
+            "" if line.runtime is None else f"{line.runtime:.3g}",
+            line.status,
         ]
         if deflated:
-            row.insert(2, f"{component.deflated_variance:#.6g}")
+            row.insert(2, f"{line.deflated_variance:#.6g}")
         rows.append(row)
     made = table(
         headings,
@@ -334,6 +308,10 @@ def _proof(section: Section) -> Panel:
         tall=len(rows) > 20,
     )
     content: list[object] = [made]
+    lead = "How far each component is proved to be the best of its stage, and how to check it."
+    if words.is_set(result):
+        lead = "How far the set is proved to be the best one, and how to check it."
+        content.append(paragraph(words.IN_ITS_PLACE, kind="note"))
     drawn = [_figures.gaps(section)]
     if 1 < result.n_components <= 20 and largest_cosine(result) > 1e-10:
         drawn.append(_figures.cosines(section))
@@ -341,19 +319,19 @@ def _proof(section: Section) -> Panel:
         drawn.append(_certificate(section))
     if any(drawn):
         content.append(_figures_of(*drawn))
-    lead = "How far each component is proved to be the best of its stage, and how to check it."
     return Panel("proof", "Proof", tuple(content), lead)
 
 
 def _certificate(section: Section) -> Html:
     certificate: Any = section.result.certificate
     held = {"matrix.npy", "factor.npy"} & set(certificate.arrays)
+    whose = "the bound of the set" if words.is_set(section.result) else "these bounds"
     command = f"orthospca verify {section.certificate}{'' if held else ' --data DATA'}"
     return element(
         "div",
         element("h4", "Nobody has to believe it"),
         paragraph(
-            "The proof of these bounds is beside this report, in ",
+            f"The proof of {whose} is beside this report, in ",
             element("code", section.certificate),
             ". The checker is one file of Python that needs NumPy and nothing of the program that "
             "found the components; it computes everything anew. With ",

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from orthospca import words
 from orthospca.interface.angles import cosines as angles
 from orthospca.interface.angles import write_cosine
 from orthospca.interface.grouping import TONES
@@ -36,13 +37,13 @@ def loadings_map(section: Section) -> Html:
     components = [f"component {k}" for k in range(1, len(X) + 1)]
     names = [section.names[j] for j in order]
     largest = float(np.abs(X).max(initial=0.0)) or 1.0
-    words = f"Heat map of the loadings of {len(order)} variables on {len(X)} components."
+    told = f"Heat map of the loadings of {len(order)} variables on {len(X)} components."
     if len(order) <= MOST_ROWS and len(X) <= MOST_COLUMNS:
         chart = heat_map(
             X.T,
             names,
             [str(k) for k in range(1, len(X) + 1)],
-            label=words,
+            label=told,
             column_label="component",
             write=lambda v: signed(v, 2),
             largest=largest,
@@ -66,7 +67,7 @@ def loadings_map(section: Section) -> Html:
         kept,
         components,
         names,
-        label=words,
+        label=told,
         column_label="variables, those of the first component first",
         write=lambda v: signed(v, 3),
         largest=0.6 * largest,
@@ -99,9 +100,11 @@ def scree(section: Section) -> Html:
     tips = []
     for k, c in enumerate(result.stages, start=1):
         share = f" ({percent(c.variance / total)})" if has_total else ""
-        tip = (
-            f"component {k}: {plain(c.variance, 5)}{share}\nproved bound {plain(c.upper_bound, 5)}"
-        )
+        written = plain(c.upper_bound, 5)
+        if words.is_set(result):
+            written = plain(words.rounded_up(c.upper_bound), 6)
+        bound = f"{words.bound_label(result)} {written}"
+        tip = f"component {k}: {plain(c.variance, 5)}{share}\n{bound}"
         if len(dense):
             value = float(dense[k - 1])
             pca = f" ({percent(value / total)})" if has_total else ""
@@ -110,26 +113,26 @@ def scree(section: Section) -> Html:
     open_ones = [
         (k, c.upper_bound)
         for k, c in enumerate(result.stages, start=1)
-        if c.status is not Status.OPTIMAL and math.isfinite(c.upper_bound)
+        if words.is_open(result, c) and math.isfinite(c.upper_bound)
     ]
     caps = []
     if open_ones and result.method != "deflation":
         x_open, bounds = [float(k) for k, _ in open_ones], [bound for _, bound in open_ones]
-        caps.append(Caps("proved bound, gap open", x_open, bounds))
+        caps.append(Caps(f"{words.bound_label(result)}, gap open", x_open, bounds))
     layers: list[Layer] = [Bars(label, x, result.variances.tolist(), tips)]
-    words = f"Bars: variance of {count} sparse components."
+    told = f"Bars: variance of {count} sparse components."
     caption = "Variance of each component."
     if len(dense):
         share = f": {percent(float(dense.sum()) / total)}" if has_total else ""
         line = Line(f"ordinary PCA{share}", x, dense.tolist(), tone=1, dots=count <= 40)
         layers.append(line)
-        words += " Line: those of ordinary PCA."
+        told += " Line: those of ordinary PCA."
         caption = "Variance of each component, beside ordinary PCA, which uses all variables."
     chart = xy_chart(
         [*layers, *caps],
         x=Axis("component", whole=True),
         y=Axis("variance", zero=True),
-        label=words,
+        label=told,
         near="x",
     )
     return figure(chart, "variance", "Variance, component by component", caption)
@@ -159,8 +162,8 @@ def cumulative(section: Section) -> Html:
 
 
 def gaps(section: Section) -> Html | None:
-    """How the gap of each component closed."""
-    history = section.result.history
+    """How the gap of each component, or of the set, closed."""
+    history, together = section.result.history, words.is_set(section.result)
     by_stage: dict[int, list[tuple[float, float, int]]] = {}
     for entry in history:
         by_stage.setdefault(entry.stage, []).append((entry.elapsed, entry.gap, entry.nodes))
@@ -175,27 +178,34 @@ def gaps(section: Section) -> Html | None:
         entries = _thinned(by_stage[stage])
         times = [starts[stage], *(t for t, _, _ in entries)]
         values = [LARGEST_GAP, *(min(max(g, SMALLEST_GAP), LARGEST_GAP) for _, g, _ in entries)]
-        tips = [f"component {stage + 1} begins"]
+        whose = "all components" if together else f"component {stage + 1}"
+        tips = [f"{whose}: the search begins"]
         tips += [
-            f"component {stage + 1}, {plain(t, 3)} s\ngap {format_gap(g)}\n{nodes} nodes"
+            f"{whose}, {plain(t, 3)} s\ngap {format_gap(g)}\n{nodes} nodes"
             for t, g, nodes in entries
         ]
         layers.append(
             Line(
                 "", times, values, tips, stage % TONES, step=True, dots=False,
-                ending=str(stage + 1),
+                ending="all" if together else str(stage + 1),
             )
         )  # fmt: skip
+    whose_gaps = "the set" if together else f"{len(layers)} components"
     chart = xy_chart(
         layers,
         x=Axis("seconds", zero=True),
         y=Axis("gap", log=True, floor=SMALLEST_GAP, write=lambda v: f"{plain(100 * v, 2)} %"),
-        label=f"The proved gap of {len(layers)} components over time, on a logarithmic scale.",
+        label=f"The proved gap of {whose_gaps} over time, on a logarithmic scale.",
     )
     caption = (
         "How the distance between the component in hand and the proved bound closed. A line ends, "
         "with the number of its component, where the certificate was complete or the search ended."
     )
+    if together:
+        caption = (
+            "How the distance between the total variance of the set in hand and the proved bound "
+            "of all sets closed."
+        )
     if len(layers) < len(by_stage):
         caption += f" Of {len(by_stage)} components, the {len(layers)} that took longest."
     return figure(chart, "gaps", "Gap over time", caption)

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from orthospca import words
 from orthospca.interface.report._content import chapter
 from orthospca.interface.report._document import Chapter, Panel, document
 from orthospca.interface.report._html import element, facts, paragraph
@@ -49,41 +50,31 @@ def page(
 ) -> str:
     """The report as text."""
     chapters = [chapter(section, i) for i, section in enumerate(sections, start=1)]
-    about = Chapter("About this report", (meaning(), repeating(command, files, sections)))
+    kinds = dict.fromkeys(words.kind_of(section.result) for section in sections)
+    meanings = [meaning(kind, len(kinds) > 1) for kind in kinds]
+    about = Chapter("About this report", (*meanings, repeating(command, files, sections)))
     written = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     return document(title, [*chapters, about], f"orthospca, {written}")
 
 
-def meaning() -> Panel:
-    """What a certificate says, and what it does not say."""
+def meaning(kind: str = "stagewise", several: bool = False) -> Panel:
+    """What a certificate says, and what it does not say.
+
+    Parameters
+    ----------
+    kind : str
+        Of which results, as :func:`orthospca.words.kind_of` names it.
+    several : bool
+        Whether there are others, of another kind.
+    """
     content = (
-        paragraph(
-            "The k-th component maximises the variance xᵀQx over all unit vectors x with at most "
-            "p nonzero loadings that are orthogonal to the components before it. Finding a good "
-            "one is easy; the point is to know how good it is. The upper bound is proved for the "
-            "matrix as given: whatever variables and loadings are chosen, no such vector has more "
-            "variance. The gap, (upper bound − variance) / variance, is what is left to prove, and "
-            "a component is called optimal only if its gap is within the tolerance."
-        ),
-        paragraph(
-            element(
-                "b", "The certificate of a component is conditional on the components before it."
-            ),
-            " Where a stage has several optima, or is solved to a tolerance, another choice could "
-            "lead to other components later. It is not claimed that the components together "
-            "explain the most variance that any set of as many could.",
-        ),
-        paragraph(
-            "If a limit or an interrupt stopped the search, the component is still feasible and "
-            "its bound still valid: only the gap is larger. “Exhausted” means that it is proved "
-            "that no further vector with so few nonzero loadings is orthogonal to all found."
-        ),
-        paragraph(
-            "A proof speaks of the matrix, not of the population it was sampled from: another "
-            "sample may have other components."
-        ),
+        paragraph(element("b", about), f" {rest}") if about else paragraph(rest)
+        for about, rest in words.explanation(kind)
     )
-    return Panel("meaning", "What the certificate says", content)
+    name, title = "meaning", "What the certificate says"
+    if several:
+        name, title = f"meaning-{kind}", f"{title}, {kind}"
+    return Panel(name, title, tuple(content))
 
 
 def repeating(

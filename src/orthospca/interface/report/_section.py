@@ -13,10 +13,8 @@ from orthospca import Alternatives, DataCovariance
 from orthospca._typing import Array
 from orthospca.interface.report._document import Panel
 from orthospca.interface.scores import Scores, scores_of
-from orthospca.result import Result, Status
+from orthospca.result import Result
 from orthospca.spectrum import leading_eigenvalues
-
-FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,360 @@
+"""What is said of a result: once, for terminal, notebook, report, warnings and files.
+
+Every sentence is true of the result it is said of: components of a set are not called optimal, a
+limit is named only if it was met, and a bound is written rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from typing import TYPE_CHECKING
+
+from orthospca.model.component import Component, Status, format_gap, relative_gap
+
+if TYPE_CHECKING:
+    from orthospca.model.result import Result
+    from orthospca.model.sparsity_path import SparsityPath
+
+#: How a result ends whose claim is proved within the tolerance.
+FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
+#: Why a search ended before that.
+REASONS = {
+    Status.TIME_LIMIT: "stopped by the time limit",
+    Status.NODE_LIMIT: "stopped by the node limit",
+    Status.INTERRUPTED: "interrupted",
+    Status.FEATURE_LIMIT: "more variables could matter than fit into a matrix",
+    Status.WORK_LIMIT: "the search came to the end of its own means",
+    Status.PROOF_LIMIT: "only what a certificate can hold was used",
+    Status.THRESHOLD: "the blocks are solved",
+    Status.PRECISION: "everything was searched",
+}
+#: The verdict on a lexicographic result whose stages are certified, and the choice among them not.
+TIES_OPEN = "Ties open."
+#: What was asked for, in a few words.
+OBJECTIVES = {
+    "stagewise": "each component the best one given those before it",
+    "lexicographic": "each component the best one given those before it, ties resolved in favour "
+    "of those after it",
+    "joint": "the components with the largest total variance",
+}
+#: What the bound of one component of a set means.
+IN_ITS_PLACE = (
+    "The bound of a component says what another one in its place could have at most, beside the "
+    "others."
+)
+
+
+def is_set(result: Result) -> bool:
+    """Whether it is the components together that are certified, and not each of them."""
+    return result.objective == "joint" and result.n_components > 1
+
+
+def rounded_up(bound: float) -> float:
+    """A bound with the six digits that are written: rounded up, it is a bound as well."""
+    if not math.isfinite(bound):
+        return bound
+    return float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(bound)))
+
+
+def gap_of(value: float, upper: float, closed: bool = False) -> str:
+    """The relative gap; the difference where a closed one has nothing to be relative to."""
+    gap = relative_gap(value, upper)
+    return f"{upper - value:.1g}" if closed and not math.isfinite(gap) else format_gap(gap)
+
+
+def gap_of_set(result: Result) -> str:
+    """The gap of the components together."""
+    closed = result.status in FINISHED
+    return gap_of(result.joint_variance, result.joint_upper_bound, closed)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a table of components: of one component or, the last, of all as a set.
+
+    Attributes
+    ----------
+    name : str
+        The number of the component, or "all".
+    variance, upper_bound : float
+        Where it is the set that is certified, bounds are rounded up to six digits.
+    gap : str
+    nodes : int or None
+        None where it has none of its own.
+    runtime : float or None
+        Seconds, likewise.
+    status : str
+    deflated_variance : float or None
+    """
+
+    name: str
+    variance: float
+    upper_bound: float
+    gap: str
+    nodes: int | None
+    runtime: float | None
+    status: str
+    deflated_variance: float | None = None
+
+
+def lines(result: Result) -> list[Line]:
+    """A line for each component, and one for the set if it is the set that is certified."""
+    together = is_set(result)
+    found = []
+    for k, c in enumerate(result.stages, start=1):
+        value = c.variance if c.deflated_variance is None else c.deflated_variance
+        closed = c.status in (Status.OPTIMAL, Status.PART_OF_SET)
+        found.append(
+            Line(
+                str(k),
+                c.variance,
+                rounded_up(c.upper_bound) if together else c.upper_bound,
+                gap_of(value, c.upper_bound, closed),
+                None if together else c.nodes,
+                None if together else c.runtime,
+                c.status.value,
+                c.deflated_variance,
+            )
+        )
+    if together:
+        found.append(
+            Line(
+                "all",
+                result.joint_variance,
+                rounded_up(result.joint_upper_bound),
+                gap_of_set(result),
+                result.nodes,
+                math.fsum(c.runtime for c in result.stages),
+                result.status.value,
+            )
+        )
+    return found
+
+
+def bound_label(result: Result) -> str:
+    """What the bound of one component is, beside it."""
+    return "at most, in its place" if is_set(result) else "proved bound"
+
+
+def is_open(result: Result, component: Component) -> bool:
+    """Whether more of a component, or of its set, is left to prove than the tolerance allows."""
+    if component.status is Status.PART_OF_SET:
+        return result.status not in FINISHED
+    return component.status is not Status.OPTIMAL
+
+
+def counted(result: Result) -> str:
+    """How many components, and what they explain together."""
+    count = result.n_components
+    found = f"{count} component{'' if count == 1 else 's'}"
+    if result.method == "deflation":
+        return f"{found} by deflation (not orthogonal: their variances do not add up)"
+    if count and result.total_variance > 0:
+        found += f", {result.explained_variance_ratio.sum():.1%} of the total variance"
+    return found
+
+
+def verdict(result: Result) -> str:
+    """The result in two words."""
+    if not result.n_components:
+        return "No component."
+    if result.status in FINISHED:
+        return "Certified."
+    if _certified_but_not_all_found(result):
+        return "Not all found."
+    return TIES_OPEN if _ties_open(result) else "Gap open."
+
+
+def meaning(result: Result) -> str:
+    """What is proved of a result as a whole, in a clause that needs no table beside it."""
+    if is_set(result):
+        return _of_the_set(result)
+    status, certified = result.status, "each is certified within the tolerance"
+    no_further = "it is proved that no further component exists"
+    lexicographic = result.objective == "lexicographic"
+    if status is Status.OPTIMAL:
+        return f"{certified}, and all ties were examined" if lexicographic else certified
+    if status is Status.EXHAUSTED:
+        return f"{certified}, and {no_further}" if result.n_components else no_further
+    if not result.n_components:
+        return REASONS[status]
+    if _ties_open(result):
+        ended = f", and {no_further}" if result.exhausted else ""
+        stopped = "" if status is Status.WORK_LIMIT else f"{REASONS[status]}; "
+        return f"{stopped}{certified}{ended}, but not all ties were examined"
+    if _certified_but_not_all_found(result):
+        return f"{REASONS[status]}; those found are certified within the tolerance"
+    left = {
+        Status.THRESHOLD: "what the threshold leaves open",
+        Status.PRECISION: "what rounding leaves open",
+    }.get(status, "what is left to prove")
+    return f"{REASONS[status]}; the gap of each component is {left}"
+
+
+def _ties_open(result: Result) -> bool:
+    """Whether nothing but ties was left out of a lexicographic search."""
+    certified = all(status is Status.OPTIMAL for status in result.statuses)
+    complete = result.exhausted or result.n_components == len(result.sparsity)
+    return result.objective == "lexicographic" and certified and complete
+
+
+def _certified_but_not_all_found(result: Result) -> bool:
+    """Whether a search that was stopped leaves no gap, but components that were not found."""
+    certified = all(status is Status.OPTIMAL for status in result.statuses)
+    return certified and not result.exhausted and result.n_components < len(result.sparsity)
+
+
+def _of_the_set(result: Result) -> str:
+    ended = {
+        Status.OPTIMAL: "the set is certified within the tolerance: it has",
+        Status.PRECISION: "the set is certified as far as rounding lets it be: it has",
+    }.get(result.status) or f"{REASONS[result.status]}; the set has"
+    return (
+        f"{ended} {result.joint_variance:.6g}, and it is proved that no such set has more than "
+        f"{rounded_up(result.joint_upper_bound):.6g} (gap {gap_of_set(result)})"
+    )
+
+
+def of_path(path: SparsityPath) -> str:
+    """What is proved of results for several sparsities."""
+    certified = "certified within the tolerance"
+    if path.status in FINISHED:
+        return f"all {certified}"
+    if all(result.status in FINISHED for result in path.results):
+        return f"{REASONS[path.status]}; those found are {certified}"
+    return f"{REASONS[path.status]}; the gap of each sparsity is what is left to prove"
+
+
+def advice(result: Result, spelled: Callable[[str], str] = str) -> str:
+    """What can be done about a gap that is open; empty if none is, or nothing can.
+
+    Parameters
+    ----------
+    result : Result
+    spelled : callable
+        How the name of an argument of ``solve`` is written.
+    """
+    if verdict(result) not in ("Gap open.", "Not all found."):
+        return ""
+    more = {
+        Status.TIME_LIMIT: f"raise {spelled('time_limit')}",
+        Status.NODE_LIMIT: f"raise {spelled('node_limit')}",
+        Status.INTERRUPTED: "give it more time",
+        Status.THRESHOLD: f"lower {spelled('threshold')}",
+        Status.PROOF_LIMIT: f"leave out {spelled('proof')}: then the search also takes steps that "
+        "a certificate cannot hold",
+    }.get(result.status)
+    less = f"a larger {spelled('gap')} or a smaller {spelled('sparsity')}"
+    if more is None:
+        return f"To close the gap, ask for less, with {less}."
+    return f"To go on, {more}; or ask for less, with {less}."
+
+
+#: What every certificate means, whatever was asked for.
+_POPULATION = (
+    "",
+    "A proof speaks of the matrix, not of the population it was sampled from: another sample may "
+    "have other components.",
+)
+_STAGE = (
+    "",
+    "The k-th component maximises the variance xᵀQx over all unit vectors x with at most p nonzero "
+    "loadings that are orthogonal to the components before it. Finding a good one is easy; the "
+    "point is to know how good it is. The upper bound is proved for the matrix as given: whatever "
+    "variables and loadings are chosen, no such vector has more variance. The gap, (upper bound − "
+    "variance) / variance, is what is left to prove, and a component is called optimal only if its "
+    "gap is within the tolerance.",
+)
+_CONDITIONAL = "The certificate of a component is conditional on the components before it."
+_NOT_THE_SET = (
+    "It is not claimed that the components together explain the most variance that any set of as "
+    "many could."
+)
+_STOPPED = (
+    "",
+    "If a limit or an interrupt stopped the search, the component is still feasible and its bound "
+    "still valid: only the gap is larger. “Exhausted” means that it is proved that no further "
+    "vector with so few nonzero loadings is orthogonal to all found.",
+)
+_EXPLANATIONS = {
+    "stagewise": (
+        _STAGE,
+        (
+            _CONDITIONAL,
+            "Where a stage has several optima, or is solved to a tolerance, another choice could "
+            f"lead to other components later. {_NOT_THE_SET}",
+        ),
+        _STOPPED,
+    ),
+    "lexicographic": (
+        _STAGE,
+        (
+            _CONDITIONAL,
+            "Where several choices of variables are within the tolerance of the best of a stage, "
+            "the one is taken that lets the next component be largest, then the one after it, and "
+            "so on; whether all such ties were examined is told with the result. "
+            f"{_NOT_THE_SET}",
+        ),
+        _STOPPED,
+    ),
+    "joint": (
+        (
+            "",
+            "What is sought is a set of as many components as were asked for, unit vectors that "
+            "are orthogonal to each other with at most p nonzero loadings each, whose variances "
+            "xᵀQx have the largest sum. The upper bound of the set is proved for the matrix as "
+            "given: whatever variables and loadings are chosen, no such set has more variance in "
+            "total. The gap of the set, (upper bound − total) / total, is what is left to prove, "
+            "and the set is called optimal only if its gap is within the tolerance.",
+        ),
+        (
+            "It is the set that is certified, not each component.",
+            "A component of the best set need not be the best single one, and with one component "
+            f"more all of them may change. {IN_ITS_PLACE}",
+        ),
+        (
+            "",
+            "If a limit or an interrupt stopped the search, the set is still feasible and its "
+            "bound still valid: only the gap is larger.",
+        ),
+    ),
+    "deflation": (
+        (
+            "",
+            "The k-th component maximises xᵀAx over all unit vectors x with at most p nonzero "
+            "loadings, where A is the matrix adjusted for the components before it. The upper "
+            "bound and the gap speak of A: no such vector has more in it.",
+        ),
+        (
+            "Components found by deflation are not orthogonal.",
+            "Their variances in the matrix as given overlap, and nothing is proved of those.",
+        ),
+        _STOPPED,
+    ),
+}
+
+
+def kind_of(result: Result) -> str:
+    """What the certificates of a result are like: its objective, or the baseline's method."""
+    if result.objective == "joint" and not is_set(result):
+        return "stagewise"
+    return "deflation" if result.method == "deflation" else result.objective
+
+
+def explanation(kind: str = "stagewise") -> tuple[tuple[str, str], ...]:
+    """What a certificate says and what it does not, in paragraphs.
+
+    Parameters
+    ----------
+    kind : str
+        As :func:`kind_of` names it.
+
+    Returns
+    -------
+    tuple of pairs of str
+        The sentence that a paragraph is about, or nothing; and the rest of it.
+    """
+    return (*_EXPLANATIONS[kind], _POPULATION)

@@ -1,0 +1,211 @@
+"""The checker as a file of its own, where nothing of the package can be imported."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from helpers.forger import checker
+from orthospca import DataCovariance, alternatives, datasets, solve
+from orthospca.interface.cli import app
+
+#: As ``python -I verify.py``, but that what is not to be there cannot be imported.
+ALONE = """
+import runpy, sys
+class Nothing:
+    def find_spec(self, name, *more):
+        if name.split(".")[0] in ("orthospca", "scipy", "pandas", "rich", "typer", "joblib"):
+            raise ImportError(f"{name} is not there")
+sys.meta_path.insert(0, Nothing())
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with the checker and nothing else."""
+    shutil.copy(checker.__file__, tmp_path / "verify.py")
+    monkeypatch.chdir(tmp_path)
+
+
+def alone(*arguments: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of the file by itself."""
+    ended = subprocess.run(
+        [sys.executable, "-I", "-W", "error", "-c", ALONE, "verify.py", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def command(*arguments: object) -> tuple[int, str, str]:
+    """The same of ``orthospca verify``."""
+    ended = CliRunner().invoke(app, ["verify", *map(str, arguments)])
+    return ended.exit_code, ended.stdout, ended.stderr
+
+
+def both(*arguments: object) -> tuple[int, str]:
+    """Exit code and standard output, which must be the same of both."""
+    code, output, errors = alone(*arguments)
+    assert command(*arguments)[:2] == (code, output), (output, errors)
+    assert (code == 2) == bool(errors), errors
+    assert "Traceback" not in errors
+    return code, output
+
+
+def matrix() -> np.ndarray:
+    return datasets.load_pitprops().covariance()
+
+
+def test_the_copy_has_nothing_to_import() -> None:
+    """Tests that the environment is what it is meant to be."""
+    Path("verify.py").write_text("import orthospca")
+    assert "orthospca is not there" in alone()[2]
+
+
+def test_every_kind_of_certificate() -> None:
+    """Tests that lines and codes are those of the command, with details and without."""
+    Q = matrix()
+    rows = np.random.default_rng(0).standard_normal((8, 4100)) * np.geomspace(3, 0.5, 4100)
+    made = {
+        "components": solve(Q, 5, 3, proof=True).certificate,
+        "list": alternatives(Q, 4, 0.05, proof=True).certificate,
+        "set": solve(Q, 3, 2, objective="joint", proof=True).certificate,
+        "data": solve(DataCovariance(rows), 2, 1, gap=0.2, proof=True).certificate,
+    }
+    for name, certificate in made.items():
+        certificate.save(f"{name}.zip")
+        code, output = both(f"{name}.zip")
+        assert code == 0
+        assert output.startswith("VERIFIED: ")
+        assert output.endswith("the matrix is the one in the certificate\n")
+        assert len(output.splitlines()) == 1
+        code, more = both(f"{name}.zip", "-v")
+        assert code == 0
+        assert more.startswith(output)
+        assert len(more.splitlines()) > 1
+        assert both(f"{name}.zip", "-q") == (0, "")
+    assert both("components.zip", "-v")[1].count("stage ") == 3
+
+
+def test_what_is_rejected_or_unreadable() -> None:
+    """Tests claims that do not follow, and files that are no certificates."""
+    found = solve(matrix(), 5, 2, proof=True).certificate
+    found.manifest["stages"][1]["upper_bound"] *= 1 - 1e-4
+    found.save("lowered.zip")
+    code, output = both("lowered.zip", "-v")
+    assert code == 1
+    assert output.startswith("REJECTED: stage 2: ")
+    assert output.splitlines()[1].startswith("stage 1: ")
+    Path("garbage.zip").write_text("garbage")
+    Path("folder").mkdir()
+    for name in ("garbage.zip", "folder", "nowhere.zip"):
+        assert both(name) == (2, "")
+        for errors in (alone(name)[2], command(name)[2]):
+            assert len(errors.splitlines()) == 1
+        assert alone(name)[2].partition(": ")[2] == command(name)[2].partition(": ")[2]
+
+
+def test_help_and_options() -> None:
+    """Tests that help says what the codes mean, and that options without sense end with 2."""
+    code, output, _ = alone("--help")
+    assert code == 0
+    for word in ("--data", "--time-limit", "--max-bytes", "with 2 if nothing can be said"):
+        assert word in " ".join(output.split())
+    assert alone()[0] == 2
+    for options in (["--correlation"], ["--data", "x", "--correlation", "--precomputed"]):
+        code, output, errors = alone("x.zip", *options)
+        assert (code, output) == (2, "")
+        assert "--data" in errors or "exclude each other" in errors
+
+
+@pytest.mark.parametrize("form", ["npy", "csv", "csv with names"])
+def test_data(form: str) -> None:
+    """Tests a matrix and observations, read with NumPy alone, against the ones certified."""
+    wine = datasets.load_wine().data
+
+    def written(name: str, table: np.ndarray) -> str:
+        if form == "npy":
+            np.save(f"{name}.npy", table)
+            return f"{name}.npy"
+        names = ",".join(f"v{j}" for j in range(table.shape[1])) + "\n"
+        lines = "".join(",".join(map(repr, row)) + "\n" for row in table.tolist())
+        Path(f"{name}.csv").write_text((names if "names" in form else "") + lines)
+        return f"{name}.csv"
+
+    Q, X = written("matrix", matrix()), written("wine", wine)
+    solve(matrix(), 3, 1, proof=True).certificate.save("matrix.zip")
+    code, output = both("matrix.zip", "--data", Q, "--precomputed")
+    assert code == 0, output
+    assert output.endswith(f"the matrix is the one of {Q}\n")
+    for correlation in (False, True):
+        covariance = DataCovariance(wine, correlation=correlation)
+        solve(covariance, 3, 1, proof=True).certificate.save("wine.zip")
+        option = ["--correlation"] * correlation
+        code, output = both("wine.zip", "--data", X, *option)
+        assert code == 0, output
+        assert output.endswith(f"the matrix is the one of {X}\n")
+        code, output = both("wine.zip", "--data", X, *["--correlation"] * (not correlation))
+        assert code == 1
+        assert "another matrix than the one that was certified; the difference is" in output
+    code, output = both("wine.zip", "--data", Q, "--precomputed")
+    assert (code, "another matrix" in output) == (1, True)
+    few = written("few", wine[:, :5])
+    code, output = both("wine.zip", "--data", few)
+    assert (code, "13 features are expected" in output) == (1, True)
+
+
+def test_data_of_a_factor() -> None:
+    """Tests that data whose matrix is not formed are recognised, and a matrix is not taken."""
+    rows = np.random.default_rng(0).standard_normal((8, 4100)) * np.geomspace(3, 0.5, 4100)
+    np.save("rows.npy", rows)
+    found = solve(DataCovariance(rows), 2, 1, gap=0.2, proof=True).certificate
+    del found.arrays["factor.npy"]
+    found.save("data.zip")
+    assert both("data.zip") == (2, "")
+    assert "does not hold the matrix: name the data with --data" in alone("data.zip")[2]
+    code, output = both("data.zip", "--data", "rows.npy")
+    assert code == 0, output
+    assert both("data.zip", "--data", "rows.npy", "--correlation")[0] == 1
+    np.save("square.npy", np.eye(3))
+    assert both("data.zip", "--data", "square.npy", "--precomputed") == (2, "")
+
+
+def test_data_that_numpy_alone_cannot_read() -> None:
+    """Tests one sentence and code 2 for other files."""
+    solve(matrix(), 2, 1, proof=True).certificate.save("matrix.zip")
+    Path("words.csv").write_text("a,b\n1,x\n2,y\n")
+    Path("empty.csv").write_text("")
+    np.save("flat.npy", np.arange(3.0))
+    np.save("objects.npy", np.array([[{}]], dtype=object), allow_pickle=True)
+    for name in ("words.csv", "empty.csv", "flat.npy", "objects.npy", "nowhere.csv", "folder"):
+        code, output, errors = alone("matrix.zip", "--data", name)
+        assert (code, output) == (2, ""), name
+        assert errors.startswith(f"verify.py: {name} ") and len(errors.splitlines()) == 1, errors
+
+
+def test_limits() -> None:
+    """Tests that both command lines take limits, name the one that was met, and end with 2."""
+    solve(matrix(), 5, 3, proof=True).certificate.save("c.zip")
+    for option, value in (("--max-bytes", 1000), ("--time-limit", 0)):
+        assert both("c.zip", option, value) == (2, "")
+        for errors in (alone("c.zip", option, value)[2], command("c.zip", option, value)[2]):
+            assert option in errors
+            assert len(errors.splitlines()) == 1
+    assert both("c.zip", "--max-bytes", "1e9", "--time-limit", "1e5")[0] == 0
+
+
+def test_the_module_can_be_run_too() -> None:
+    """Tests that the installed module answers as its copy does."""
+    solve(matrix(), 2, 1, proof=True).certificate.save("c.zip")
+    run = [sys.executable, "-m", "orthospca.verify", "c.zip"]
+    ended = subprocess.run(run, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == both("c.zip"), ended.stderr
