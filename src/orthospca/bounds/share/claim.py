@@ -5,10 +5,10 @@ unit vector x on a support S of p features, orthogonal to the components before,
 
     xᵀQx ≤ λmax(Q - N + Diag(τ - c)) + (the largest sum of c over p features),
 
-``τ_j`` being the largest sum of ``G_ij - c_i`` over p - 1 features ``i ≠ j``.  In a node the features
-included are part of every such sum.  Nothing is asked of the multipliers, so that they may come from
-any method, in any precision; here N, r and c are what they are, sums are rounded outwards, and the
-eigenvalue is proved by a shifted Cholesky factorisation.
+``τ_j`` being the largest sum of ``G_ij - c_i`` over p - 1 features ``i ≠ j``.  In a node the
+features included are part of every such sum.  Nothing is asked of the multipliers, so that they may
+come from any method, in any precision; here N, r and c are what they are, sums are rounded
+outwards, and the eigenvalue is proved by a shifted Cholesky factorisation.
 
 The proof is in ``docs/theory/share.md``.
 """
@@ -33,7 +33,7 @@ SMALLEST_RATIO, LARGEST_RATIO = 2.0**-40, 2.0**40
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """N, r and c for some features, in single precision.
+    """N, r and c for some features, in single precision; zeros if any of them is not finite.
 
     Attributes
     ----------
@@ -53,6 +53,13 @@ class Multipliers:
     ratios: Array
     c: Array
     unit: float
+
+    def __post_init__(self) -> None:
+        if not all(np.isfinite(numbers).all() for numbers in (self.N, self.ratios, self.c)):
+            # Sums of the largest would pass over what is not a number.  Zeros prove the eigenvalue.
+            object.__setattr__(self, "N", np.zeros_like(self.N))
+            object.__setattr__(self, "ratios", np.ones_like(self.ratios))
+            object.__setattr__(self, "c", np.zeros_like(self.c))
 
     @classmethod
     def of(cls, features: IntArray, N: Array, ratios: Array, c: Array, unit: float) -> Multipliers:
