@@ -33,7 +33,7 @@ SMALLEST_RATIO, LARGEST_RATIO = 2.0**-40, 2.0**40
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """N, r and c for some features, in single precision.
+    """N, r and c for some features, in single precision; zeros if any of them is not finite.
 
     Attributes
     ----------
@@ -53,6 +53,13 @@ class Multipliers:
     ratios: AnyArray
     c: AnyArray
     unit: float
+
+    def __post_init__(self) -> None:
+        if not all(np.isfinite(numbers).all() for numbers in (self.N, self.ratios, self.c)):
+            # Sums of the largest would pass over what is not a number.  Zeros prove the eigenvalue.
+            object.__setattr__(self, "N", np.zeros_like(self.N))
+            object.__setattr__(self, "ratios", np.ones_like(self.ratios))
+            object.__setattr__(self, "c", np.zeros_like(self.c))
 
     @classmethod
     def of(

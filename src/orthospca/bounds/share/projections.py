@@ -181,6 +181,7 @@ class Columns:
         V[self._diagonal] = never
         count, weight, m, cap = self._count, self._weight, self.m, self.d
         above, capped = np.empty_like(V), np.empty_like(V)
+        step = np.zeros_like(m)
         for _ in range(rounds):
             np.subtract(V, m, out=above)
             np.maximum(above, 0, out=above)
@@ -196,7 +197,10 @@ class Columns:
             missing = capped.sum(axis=0) - count * cap
             slope = (count - full) ** 2 / (weight + full)
             slope = (positive - full) + np.where(cap > 0, slope, 0)
-            step = missing / np.maximum(slope, real(0.5))
+            last, step = step, missing / np.maximum(slope, real(0.5))
+            # Back and forth between two pieces would go on for ever: back is half of forth at most.
+            shorter = np.sign(step) * np.minimum(np.abs(step), real(0.5) * np.abs(last))
+            step = np.where(step * last < 0, shorter, step)
             m = (m + step).astype(V.dtype)
             if np.abs(step).max() < accuracy:
                 break
