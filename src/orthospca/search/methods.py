@@ -212,8 +212,7 @@ def climb_stage(
     if settings.method is Method.BRANCH_AND_BOUND or size == 1:
         patience = math.inf
         if form.relaxes and not settings.proof:
-            # Rungs may cost what the relaxation of the whole stage is expected to: whichever is the
-            # better way, no more than twice its cost is paid.
+            # Rungs may cost what the relaxation of the whole stage is expected to.
             patience = relaxation_cost(form.n_features, settings.tuning.share)
         ladder.climb(patience, lambda: _tell_outlook(ladder, known, settings))
         known.improve(ladder.best[size])
@@ -320,15 +319,14 @@ def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status
     problem, tuning = known.problem, settings.tuning
     conditioning = _conditioning(known, settings)
     everything = _everything(problem)
-    # A walk may cost what the relaxation is expected to, the rungs before it included.
-    budget = relaxation_cost(problem.n_features, tuning.share) - known.tally.work
+    # A walk may cost what the relaxation is expected to: whichever is the better way, no more than
+    # twice its cost is paid.
+    budget = relaxation_cost(problem.n_features, tuning.share) - known.spent
     descent = DescentTuning(levels=(), first_budget=budget, last_budget=0, compiled_share=1.0)
     if settings.proof:
         # One tree, however long it takes: what a checker can follow.
         descent = replace(tuning.descent, last_budget=math.inf)
-    if (budget > 0 or settings.proof) and descend(
-        known, conditioning, everything, [everything], -math.inf, descent
-    ):
+    if descend(known, conditioning, everything, [everything], -math.inf, descent):
         return None
     if settings.proof:
         return known.watch.verdict(known.nodes) or Status.PROOF_LIMIT
