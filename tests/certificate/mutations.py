@@ -637,8 +637,8 @@ def _by_hand() -> Iterator[tuple[str, Any]]:
     # Orthogonal to the first component up to 4e-13 only, and so above the bound.
     joined = np.array([[4.0, 1.0], [1.0, 4.0]])
     rows = np.array([[1.0, 0.0], [4e-13, 1.0]])
-    values = [(4.0, 5.0), (stated(joined, rows[1]), 4.0)]
-    ladders = [[Rung(SUMS, 5.0)] * 2, [Rung(SINGLE, 4.0)]]
+    values = [(4.0, 5.1), (stated(joined, rows[1]), 4.0)]
+    ladders = [[Rung(SUMS, 5.1)] * 2, [Rung(SINGLE, 4.0)]]
     yield "variance above", forge(joined, [2, 2], rows, values, ladders)
     yield changed("upper below", below, easy)
     for limits in ([0], [True], [4], [2.0], []):
