@@ -235,6 +235,7 @@ def _solve(
     form: bool,
 ) -> Result:
     formed = form and learnt is None and not is_wide(Q, settings)
+    formed = formed or not isinstance(Q, DataCovariance)
     given = (DataProblem if isinstance(Q, DataCovariance) else Problem).validate(
         Q, sparsity, n_components
     )
