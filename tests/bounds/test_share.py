@@ -333,7 +333,7 @@ def check_outcome(node: ShareNode, bound: ShareBound, part: Node, cutoff: float)
         assert low <= set(support.tolist()) <= high
     if outcome.upper > cutoff and len(left_high) > node.p > len(left_low):
         assert outcome.branch in left_high - left_low
-    if outcome.proof is not None and outcome.upper < part.upper:
+    if outcome.proof is not None and len(left_high):
         proved = Claim(node.problem, outcome.proof.included, outcome.proof.multipliers)
         assert proved.upper == outcome.upper
     return len(high - left_high) + len(left_low - low)
