@@ -173,7 +173,7 @@ class ShareTuning:
     later_patience: float = 4.0
     fix_within: float = 0.05
     branch_near: float = 0.5
-    cost: float = 2500.0
+    cost: float = 800.0
     cost_growth: float = 1.6
 
 

@@ -263,6 +263,8 @@ def _last_rung(
             return known.watch.verdict(known.nodes)
         local = ladder.knowledge(problem, kept, best, known.tolerance, known.upper)
         local.watch, local.nodes = known.watch, known.nodes
+        if ladder.given_up:
+            local.spent = ladder.tally.work
         close = close_thoroughly
         if settings.method is Method.EIGENVALUE:
             close = close_classically
@@ -326,7 +328,9 @@ def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status
     if settings.proof:
         # One tree, however long it takes: what a checker can follow.
         descent = replace(tuning.descent, last_budget=math.inf)
-    if descend(known, conditioning, everything, [everything], -math.inf, descent):
+    if (budget > 0 or settings.proof) and descend(
+        known, conditioning, everything, [everything], -math.inf, descent
+    ):
         return None
     if settings.proof:
         return known.watch.verdict(known.nodes) or Status.PROOF_LIMIT
