@@ -121,8 +121,6 @@ class Knowledge(Generic[P]):
         The lowest level at which one tree has closed everything, and that tree.
     tally : Tally
         What conditioned searches have cost.
-    spent : float
-        What of that was in vain.
     """
 
     def __init__(
@@ -143,7 +141,6 @@ class Knowledge(Generic[P]):
         self.argument: Argument | None = None
         self.tree: tuple[float, Tree] | None = None
         self.tally = Tally()
-        self.spent = 0.0
         self._known_upper = upper
 
     @property

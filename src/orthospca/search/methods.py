@@ -263,14 +263,12 @@ def _last_rung(
             return known.watch.verdict(known.nodes)
         local = ladder.knowledge(problem, kept, best, known.tolerance, known.upper)
         local.watch, local.nodes = known.watch, known.nodes
-        if ladder.given_up:
-            local.spent = ladder.tally.work
-        close = close_thoroughly
-        if settings.method is Method.EIGENVALUE:
-            close = close_classically
         try:
             with known.watch.of_a_part(outside, form.rounding):
-                verdict = close(local, settings)
+                if settings.method is Method.EIGENVALUE:
+                    verdict = close_classically(local, settings)
+                else:
+                    verdict = close_thoroughly(local, settings, walk=not ladder.given_up)
         finally:
             # An interrupt leaves what was found and proved so far.
             upper, argument = searched(local, kept, level, form, settings.proof)
@@ -310,8 +308,17 @@ def close_quickly(known: Knowledge[Subproblem], settings: Settings) -> None:
     descend(known, conditioning, everything, [everything], -math.inf, settings.tuning.rung)
 
 
-def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
+def close_thoroughly(
+    known: Knowledge[Subproblem], settings: Settings, walk: bool = True
+) -> Status | None:
     """Close a stage by all means: conditioning, then branch and bound with the relaxation.
+
+    Parameters
+    ----------
+    known : Knowledge
+    settings : Settings
+    walk : bool
+        Whether conditioning promises anything: where rungs have resisted it does not.
 
     Returns
     -------
@@ -323,12 +330,12 @@ def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status
     everything = _everything(problem)
     # A walk may cost what the relaxation is expected to: whichever is the better way, no more than
     # twice its cost is paid.
-    budget = relaxation_cost(problem.n_features, tuning.share) - known.spent
+    budget = relaxation_cost(problem.n_features, tuning.share)
     descent = DescentTuning(levels=(), first_budget=budget, last_budget=0, compiled_share=1.0)
     if settings.proof:
         # One tree, however long it takes: what a checker can follow.
         descent = replace(tuning.descent, last_budget=math.inf)
-    if (budget > 0 or settings.proof) and descend(
+    if (walk or settings.proof) and descend(
         known, conditioning, everything, [everything], -math.inf, descent
     ):
         return None
