@@ -12,17 +12,16 @@ import numpy as np
 from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound, gershgorin_bound
 from orthospca.bounds.conditioning.walk import Conditioning
-from orthospca.bounds.screening import Screening, screen
 from orthospca.bounds.share.node import ShareBound, relaxation_cost
 from orthospca.model.limits import QuietWatch, Watch
-from orthospca.model.nodes import Bound, Closed, Node, NodeBound, Reason
+from orthospca.model.nodes import Bound, Node, NodeBound, Reason
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import DescentTuning
 from orthospca.search.descent import descend
-from orthospca.search.forms import Form, MatrixForm, with_rounding
+from orthospca.search.forms import LARGEST_RELAXED, Form, MatrixForm, with_rounding
 from orthospca.search.knowledge import Knowledge
 from orthospca.search.ladder import Ladder, searched
 from orthospca.search.outcome import NOTHING_BEGUN, Argument, Begun, Ground, Outcome, Rung
@@ -80,7 +79,7 @@ def solve_stage(
     return outcome
 
 
-def bound_by_conditioning(
+def bound_without_branching(
     problem: Subproblem,
     best: Candidate,
     cutoff: float,
@@ -88,7 +87,7 @@ def bound_by_conditioning(
     settings: Settings,
     watch: Watch,
 ) -> float:
-    """Return a proved bound on a stage, at most ``upper``, from a conditioned descent alone.
+    """Return a proved bound on a stage, at most ``upper``: a conditioned descent, one relaxation.
 
     Parameters
     ----------
@@ -102,15 +101,14 @@ def bound_by_conditioning(
     settings : Settings
     watch : Watch
     """
-    tuning = settings.tuning
     tolerance = Tolerance(max(cutoff - best.value, 0.0), 0.0, problem.resolution)
-    screening = screen(problem, max(cutoff, best.value), tuning.tree.many_candidates)
-    known = Knowledge(problem, tolerance, watch, best, min(upper, screening.upper))
-    _record(known, screening)
-    conditioning = _conditioning(known, settings)
-    parts, outside = _neighbourhoods(screening), screening.removed_upper
-    descend(known, conditioning, _whole(screening), parts, outside, tuning.descent)
-    return known.upper
+    known = Knowledge(problem, tolerance, watch, best, upper)
+    descend(known, _conditioning(known, settings), settings.tuning.descent)
+    if known.upper <= cutoff or watch.out_of_time() or problem.n_features > LARGEST_RELAXED:
+        return known.upper
+    everything = _everything(problem)
+    relaxed = ShareBound(problem, best.value, settings.tuning.share)(everything, cutoff, watch)
+    return min(known.upper, max(relaxed.upper, relaxed.fixed_upper))
 
 
 def _by_enumeration(known: Knowledge[Subproblem], settings: Settings) -> Outcome:
@@ -303,9 +301,7 @@ def _conditioning(known: Knowledge[Subproblem], settings: Settings) -> Condition
 
 def close_quickly(known: Knowledge[Subproblem], settings: Settings) -> None:
     """Close a rung by conditioning, or bound it by coarser levels, within a small budget."""
-    conditioning = _conditioning(known, settings)
-    everything = _everything(known.problem)
-    descend(known, conditioning, everything, [everything], -math.inf, settings.tuning.rung)
+    descend(known, _conditioning(known, settings), settings.tuning.rung)
 
 
 def close_thoroughly(
@@ -326,8 +322,6 @@ def close_thoroughly(
         What stopped it; None if nothing is open any more.
     """
     problem, tuning = known.problem, settings.tuning
-    conditioning = _conditioning(known, settings)
-    everything = _everything(problem)
     # A walk may cost what the relaxation is expected to: whichever is the better way, no more than
     # twice its cost is paid.
     budget = relaxation_cost(problem.n_features, tuning.share)
@@ -335,16 +329,14 @@ def close_thoroughly(
     if settings.proof:
         # One tree, however long it takes: what a checker can follow.
         descent = replace(tuning.descent, last_budget=math.inf)
-    if (walk or settings.proof) and descend(
-        known, conditioning, everything, [everything], -math.inf, descent
-    ):
+    if (walk or settings.proof) and descend(known, _conditioning(known, settings), descent):
         return None
     if settings.proof:
         return known.watch.verdict(known.nodes) or Status.PROOF_LIMIT
     assert known.best is not None
     bound = ShareBound(problem, known.best.value, tuning.share)
     search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings)
-    return search.explore([everything])
+    return search.explore([_everything(problem)])
 
 
 def close_classically(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
@@ -381,26 +373,6 @@ def _tree(
 
 def _everything(problem: Subproblem) -> Node:
     return Node(np.arange(0), np.arange(problem.n_features))
-
-
-def _whole(screening: Screening) -> Node:
-    """One node with all that the neighbourhoods hold."""
-    return Node(np.arange(0), screening.allowed, screening.upper)
-
-
-def _record(known: Knowledge[Subproblem], screening: Screening) -> None:
-    """Close what is outside the neighbourhoods."""
-    if screening.removed_upper > -math.inf:
-        everything = np.arange(known.problem.n_features)
-        reason = Reason.SCREENED
-        upper = screening.removed_upper
-        known.record.enter(Closed(everything[:0], everything, upper, reason, screening))
-
-
-def _neighbourhoods(screening: Screening) -> list[Node]:
-    return [
-        Node(np.array([part.row]), part.allowed, part.upper) for part in screening.neighbourhoods
-    ]
 
 
 class _NoBound:
