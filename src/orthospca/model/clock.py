@@ -46,10 +46,9 @@ class Clock:
         """Whether the stage must end now."""
         return time.perf_counter() >= self._stage_end
 
-    @property
-    def is_half_gone(self) -> bool:
-        """Whether half of the time of the stage has passed; never without a limit."""
-        return self.stage_elapsed > self.seconds_left
+    def is_gone(self, share: float) -> bool:
+        """Whether a share of the time of the stage has passed; never without a limit."""
+        return (1 - share) * self.stage_elapsed > share * self.seconds_left
 
     @property
     def leaves_some(self) -> bool:
