@@ -37,8 +37,6 @@ LOOKED_AT = 2**24
 #: Shares of the time of a stage after which good vectors are no longer looked for, and after which
 #: rungs are given up where other means are left.
 SHARE_OF_HEURISTICS, SHARE_OF_RUNGS = 0.15, 0.35
-#: Where rungs cannot be given up they are proved to this share of their values only from then on.
-COARSE = 0.03
 #: A stage is hard if so many of its rungs could not be proved.
 HARD = 2
 
@@ -269,9 +267,6 @@ class Ladder:
         allowed = AIM * self.tolerance.allowed(value)
         gain = SHARE_OF_GAIN * (following - value)
         slack = min(allowed, max(gain, SMALLEST_SHARE * allowed))
-        if self.watch.clock.is_gone(SHARE_OF_RUNGS):
-            # In haste: that takes less, and leaves time for a bound on the stage more often.
-            slack = max(allowed, COARSE * abs(value))
         return max(slack, self.tolerance.resolution + 2 * self.form.rounding)
 
     def part(
