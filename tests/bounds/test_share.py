@@ -13,6 +13,7 @@ import pytest
 
 from helpers import strategies
 from helpers.brute_force import stage_optimum
+from helpers.cases import EAGER
 from helpers.share import ShareNode
 from orthospca.bounds.classical import gershgorin_bound
 from orthospca.bounds.share.claim import Claim, Multipliers
@@ -286,9 +287,6 @@ def test_orthogonality_is_kept() -> None:
 
 
 # The bound of a node
-
-#: Features are tested at once, however far the bound is from the level.
-EAGER = ShareTuning(between_checks=10, first_checks=2, fix_within=1e9)
 
 
 def check_node(seed: int, tuning: ShareTuning) -> int:
