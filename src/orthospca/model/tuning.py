@@ -132,6 +132,8 @@ class ShareTuning:
         What it takes to close a stage of a hundred features, in steps of a walk on as many, and how
         that grows with their number.  Measured: an iteration grows like the power 1.6, and larger
         stages need fewer nodes.
+    rung_nodes : int
+        Nodes for a rung below the last one.
     """
 
     between_checks: int = 25
@@ -142,6 +144,7 @@ class ShareTuning:
     branch_near: float = 0.5
     cost: float = 800.0
     cost_growth: float = 1.2
+    rung_nodes: int = 8
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,9 @@ SMALLEST_SHARE = 0.2
 
 #: Features that may be looked at, all rungs together, to see what the climb so far promises.
 LOOKED_AT = 2**24
+#: Shares of the time of a stage after which good vectors are no longer looked for, and after which
+#: rungs are given up where other means are left.
+SHARE_OF_HEURISTICS, SHARE_OF_RUNGS = 0.15, 0.35
 #: A stage is hard if so many of its rungs could not be proved.
 HARD = 2
 
@@ -111,7 +114,12 @@ class Ladder:
 
     def find(self) -> None:
         """Look for good vectors of every sparsity."""
-        for size, candidate in enumerate(self.form.find(self.watch.out_of_time)):
+        clock, out_of_time = self.watch.clock, self.watch.out_of_time
+
+        def stop() -> bool:
+            return out_of_time() or clock.is_gone(SHARE_OF_HEURISTICS)
+
+        for size, candidate in enumerate(self.form.find(stop)):
             self.offer(candidate, size)
 
     def offer(self, candidate: Candidate | None, size: int = 1) -> None:
@@ -150,8 +158,8 @@ class Ladder:
         Parameters
         ----------
         patience : float
-            Work after which the climb is given up, as it is when half of the time is gone or rungs
-            resist; unless it is infinite.
+            Work after which the climb is given up, as it is when rungs resist or its share of the
+            time is gone; unless it is infinite.
         on_the_way : callable
             Called after rungs, so often that an :meth:`outlook` each time costs little.
         """
@@ -173,7 +181,7 @@ class Ladder:
 
     def _should_give_up(self, patience: float) -> bool:
         """Whether other means promise more than the rungs that are left."""
-        late = self.tally.work > patience or self.watch.clock.is_half_gone
+        late = self.tally.work > patience or self.watch.clock.is_gone(SHARE_OF_RUNGS)
         return late or self._resisted >= HARD
 
     def completed(self) -> tuple[Rung, ...]:

@@ -192,7 +192,9 @@ def climb_stage(
         None if no feasible vector was found.
     """
     watch, tolerance = known.watch, known.tolerance
-    ladder = Ladder(form, size, tolerance, settings, QuietWatch(watch), close_quickly, caps, begun)
+    # Rungs that other means can do without are left where they resist.
+    close = close_quickly if form.relaxes else close_rung
+    ladder = Ladder(form, size, tolerance, settings, QuietWatch(watch), close, caps, begun)
     known.tighten(form.cheap_bound(size), Argument(Ground.SUMS))
     ladder.find()
     if known.best is not None:
@@ -304,6 +306,25 @@ def close_quickly(known: Knowledge[Subproblem], settings: Settings) -> None:
     descend(known, _conditioning(known, settings), settings.tuning.rung)
 
 
+def close_rung(known: Knowledge[Subproblem], settings: Settings) -> None:
+    """Close a rung on which all later ones rest: by conditioning, then by a few relaxations."""
+    tuning = settings.tuning
+    if settings.proof:
+        close_quickly(known, settings)
+        return
+    if descend(known, _conditioning(known, settings), replace(tuning.rung, levels=())):
+        return
+    if known.problem.n_features > LARGEST_RELAXED or known.watch.out_of_time():
+        return
+    assert known.best is not None
+    few = QuietWatch(known.watch)
+    few.node_limit = known.nodes + tuning.share.rung_nodes
+    known.watch = few
+    bound = ShareBound(known.problem, known.best.value, tuning.share)
+    search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings)
+    search.explore([_everything(known.problem)])
+
+
 def close_thoroughly(
     known: Knowledge[Subproblem], settings: Settings, walk: bool = True
 ) -> Status | None:
@@ -326,6 +347,8 @@ def close_thoroughly(
     # twice its cost is paid.
     budget = relaxation_cost(problem.n_features, tuning.share)
     descent = DescentTuning(levels=(), first_budget=budget, last_budget=0, compiled_share=1.0)
+    if problem.n_features > LARGEST_RELAXED:
+        descent = tuning.descent
     if settings.proof:
         # One tree, however long it takes: what a checker can follow.
         descent = replace(tuning.descent, last_budget=math.inf)
