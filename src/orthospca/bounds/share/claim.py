@@ -90,6 +90,11 @@ class Multipliers:
         zeros = np.zeros((m, m), np.float32)
         return cls(features, zeros, np.ones_like(zeros), np.zeros(m, np.float32), unit)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return int(self.N.nbytes + self.ratios.nbytes + self.c.nbytes)
+
     def restrict(self, features: IntArray) -> Multipliers:
         """Return those of some of the features."""
         places = np.searchsorted(self.features, features)
