@@ -41,6 +41,7 @@ from orthospca.bounds.conditioning.step import Frame
 from orthospca.bounds.conditioning.steps import Step, Tree
 from orthospca.bounds.conditioning.walk import Conditioning, Dive
 from orthospca.bounds.share import node as share
+from orthospca.bounds.share.claim import Multipliers
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Closed, Node, Reason
 from orthospca.model.result import Status
@@ -1037,12 +1038,16 @@ def test_a_component_in_hand_is_not_lost() -> None:
     assert evaluation.best is found
 
 
-def test_trees_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests that the memory for trees is bounded: a search may record millions of steps."""
+@pytest.mark.parametrize("kind", ["tree", "multipliers"])
+def test_proofs_are_kept_up_to_a_limit(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that the memory for proofs is bounded: a search may record millions of steps."""
     record = Record()
+    multipliers = Multipliers.none(np.arange(9), 1.0)
     steps = Tree.of([Step(np.arange(10), 3) for _ in range(9)])
-    monkeypatch.setattr(knowledge, "LARGEST_RECORD", int(2.5 * steps.nbytes))
+    proof = steps if kind == "tree" else share.Proved(np.arange(0), multipliers)
+    size = steps.nbytes if kind == "tree" else 4 * (9 * 9 + 9 * 9 + 9)
+    monkeypatch.setattr(knowledge, "LARGEST_RECORD", int(2.5 * size))
     for _ in range(5):
-        record.enter(Closed(np.arange(0), np.arange(9), 1.0, Reason.CONDITIONED, steps))
+        record.enter(Closed(np.arange(0), np.arange(9), 1.0, Reason.CONDITIONED, proof))
     assert [closed.proof is None for closed in record.closed] == [False, False, True, True, True]
     assert record.upper == 1.0

@@ -352,6 +352,21 @@ def test_bound_of_a_node_at_length() -> None:
     assert fixed > 300
 
 
+def test_eigenvalue_where_multipliers_are_noise() -> None:
+    """Tests a multiple of the identity, of which single precision would leave a part in 1e6.
+
+    After the constant vectors of three blocks every feasible vector has the value 1.
+    """
+    n, p = 30, 10
+    matrix = np.eye(n) + 0.1
+    X = np.kron(np.eye(3), np.full((p, 1), math.sqrt(1 / p)))
+    stage = Subproblem(matrix, p, X)
+    outcome = ShareBound(stage, 1.0, ShareTuning())(
+        Node(np.arange(0), np.arange(n)), 1.0 + 1e-9, Watch()
+    )
+    assert 1.0 <= outcome.upper <= 1.0 + 1e-9
+
+
 def test_bound_of_a_node_whatever_the_scale() -> None:
     """Tests that multiplying Q by a power of two multiplies the bound, and changes nothing else."""
     Q = strategies.psd(np.random.default_rng(0), 9)

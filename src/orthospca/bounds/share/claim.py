@@ -83,6 +83,18 @@ class Multipliers:
         both = np.tril(r, -1) + np.tril(inverse, -1).T
         return cls(features, low + low.T, both, c.astype(np.float32), unit)
 
+    @classmethod
+    def none(cls, features: IntArray, unit: float) -> Multipliers:
+        """Return zeros: they prove the largest eigenvalue."""
+        m = len(features)
+        zeros = np.zeros((m, m), np.float32)
+        return cls(features, zeros, np.ones_like(zeros), np.zeros(m, np.float32), unit)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return int(self.N.nbytes + self.ratios.nbytes + self.c.nbytes)
+
     def restrict(self, features: IntArray) -> Multipliers:
         """Return those of some of the features."""
         places = np.searchsorted(self.features, features)

@@ -92,22 +92,23 @@ class _Work:
         checks = 0
         while not self.determined:
             went_on = self.iterate.run(tuning.between_checks, watch.out_of_time)
-            claim = self._claim()
+            claim = self._claim(self.iterate.multipliers())
             checks += 1
             if self.upper <= cutoff or not went_on:
                 break
             gain, missing = last - claim.upper, self.upper - cutoff
             if checks > tuning.first_checks and missing > patience * max(gain, 0.0):
-                # At this pace it takes too long: smaller nodes will be easier.
+                # At this pace it takes too long: smaller nodes will be easier; unless single
+                # precision is what is missing, and the largest eigenvalue all there is to it.
+                self._claim(Multipliers.none(self.allowed, self.bound.unit))
                 break
             last = claim.upper
             if missing <= tuning.fix_within * max(abs(cutoff), self.bound.unit):
                 self._fix(claim, cutoff)
         self._round()
 
-    def _claim(self) -> Claim:
-        """Prove what the multipliers of the iterate are worth."""
-        multipliers = self.iterate.multipliers()
+    def _claim(self, multipliers: Multipliers) -> Claim:
+        """Prove what multipliers are worth."""
         claim = Claim(self.problem, self.included, multipliers)
         if claim.upper < self.upper:
             self.upper, self.proved = claim.upper, Proved(self.included, multipliers)
