@@ -129,6 +129,9 @@ class _Work:
             # What every support must have none can have: there is no such support.
             self.allowed, self.included = features[:0], features[:0]
             self.upper = min(self.upper, level)
+        elif len(self.allowed) == len(self.included):
+            # What is included, alone, is part of a support with a feature that is out.
+            self.upper = min(self.upper, level)
         elif not self.determined:
             self.iterate = self.bound.method(self.allowed, self.included, iterate)
 
