@@ -11,6 +11,7 @@ import numpy as np
 
 from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound, gershgorin_bound
+from orthospca.bounds.conditioning.steps import Tree
 from orthospca.bounds.conditioning.walk import Conditioning
 from orthospca.bounds.screening import Screening, screen
 from orthospca.bounds.share.node import ShareBound, relaxation_cost
@@ -21,15 +22,21 @@ from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import DescentTuning
+from orthospca.numerics.rounding import UNIT, add_up
 from orthospca.search.descent import descend
 from orthospca.search.forms import Form, MatrixForm, with_rounding
 from orthospca.search.knowledge import Knowledge
 from orthospca.search.ladder import Ladder, searched
 from orthospca.search.outcome import NOTHING_BEGUN, Argument, Begun, Ground, Outcome, Rung
+from orthospca.search.outline import Outline
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import Candidate
 from orthospca.supports.enumeration import LARGEST_ENUMERATION
 from orthospca.supports.heuristics import find_incumbent
+
+#: What a checker may lose to rounding, in roundings of a factorisation, and the share of the
+#: tolerance that is left to it.
+CHECKING, LEFT_TO_IT = 2, 0.01
 
 
 def solve_stage(
@@ -211,7 +218,7 @@ def climb_stage(
             return known.outcome()
     if settings.method is Method.BRANCH_AND_BOUND or size == 1:
         patience = math.inf
-        if form.relaxes and not settings.proof:
+        if form.relaxes:
             # Rungs may cost what the relaxation of the whole stage is expected to: whichever is the
             # better way, no more than twice its cost is paid.
             patience = relaxation_cost(form.n_features, settings.tuning.share)
@@ -318,24 +325,39 @@ def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status
         What stopped it; None if nothing is open any more.
     """
     problem, tuning = known.problem, settings.tuning
-    conditioning = _conditioning(known, settings)
     everything = _everything(problem)
     # A walk may cost what the relaxation is expected to, the rungs before it included.
     budget = relaxation_cost(problem.n_features, tuning.share) - known.tally.work
     descent = DescentTuning(levels=(), first_budget=budget, last_budget=0, compiled_share=1.0)
-    if settings.proof:
-        # One tree, however long it takes: what a checker can follow.
-        descent = replace(tuning.descent, last_budget=math.inf)
-    if (budget > 0 or settings.proof) and descend(
-        known, conditioning, everything, [everything], -math.inf, descent
+    if budget > 0 and descend(
+        known, _conditioning(known, settings), everything, [everything], -math.inf, descent
     ):
         return None
-    if settings.proof:
-        return known.watch.verdict(known.nodes) or Status.PROOF_LIMIT
     assert known.best is not None
     bound = ShareBound(problem, known.best.value, tuning.share)
-    search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings)
-    return search.explore([everything])
+    if not settings.proof:
+        search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings)
+        return search.explore([everything])
+    asked, outline = known.tolerance, Outline(problem.sparsity)
+    known.tolerance = asked.tightened(1 - LEFT_TO_IT)
+    search = _tree(known, bound, tuning.tree.enumerate_below_proved, settings, outline)
+    try:
+        return search.explore([everything])
+    finally:
+        # Whatever stopped it, what is proved so far is a proof of a bound.
+        known.tree = _written(known, outline)
+        known.tolerance = asked
+
+
+def _written(known: Knowledge[Subproblem], outline: Outline) -> tuple[float, Tree] | None:
+    """The lowest level at which all that was found out is a proof, and that proof."""
+    level = max(known.cutoff, known.open.upper)
+    tree = outline.tree(level) if math.isfinite(level) else None
+    if tree is None:
+        return None
+    # A checker rounds in its own way.
+    n, size = known.problem.n_features, max(abs(level), known.problem.scale)
+    return add_up(level, CHECKING * n * (n + 8) * UNIT * size), tree
 
 
 def close_classically(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
@@ -359,7 +381,11 @@ def _begin(known: Knowledge[Subproblem], settings: Settings) -> None:
 
 
 def _tree(
-    known: Knowledge[Subproblem], bound: Bound, enumerate_below: int, settings: Settings
+    known: Knowledge[Subproblem],
+    bound: Bound,
+    enumerate_below: int,
+    settings: Settings,
+    outline: Outline | None = None,
 ) -> TreeSearch:
     return TreeSearch(
         known,
@@ -367,6 +393,7 @@ def _tree(
         enumerate_below=enumerate_below,
         n_jobs=settings.n_jobs,
         tuning=settings.tuning.tree,
+        outline=outline,
     )
 
 

@@ -84,6 +84,11 @@ class Multipliers:
         both = np.tril(r, -1) + np.tril(inverse, -1).T
         return cls(features, low + low.T, both, c.astype(np.float32), unit)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return int(self.N.nbytes + self.ratios.nbytes + self.c.nbytes)
+
     def restrict(self, features: IntArray) -> Multipliers:
         """Return those of some of the features."""
         places = np.searchsorted(self.features, features)
