@@ -9,7 +9,7 @@ class Method(str, Enum):
     """What ``solve(method=…)`` can be."""
 
     BRANCH_AND_BOUND = "branch-and-bound"
-    """The ladder, conditioning and branch and bound with the strong bound: all there is."""
+    """The ladder, conditioning and branch and bound with the share relaxation: all there is."""
     ENUMERATION = "enumeration"
     """Algorithm 1: every support is tested."""
     EIGENVALUE = "eigenvalue"

@@ -245,7 +245,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         teller.close()
         if self.covariance != "precomputed":
             result = self._noting_constants(result, Q)
-        if result.n_components == 0 and result.status is Status.TIME_LIMIT:
+        late = self.time_limit is not None and result.status is Status.TIME_LIMIT
+        if result.n_components == 0 and late:
             raise self._too_short()
         if result.n_components == 0:
             raise KeyboardInterrupt("interrupted before a component was found")

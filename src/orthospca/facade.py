@@ -99,7 +99,7 @@ def solve(
     method : {"branch-and-bound", "enumeration", "eigenvalue", "deflation"}
         ``"branch-and-bound"`` certifies sparsity after sparsity, each of which leaves few features
         to the next, searches given the strongest features, and goes on, where that is not enough,
-        with the strong bound from a convex relaxation; ``"enumeration"`` tests
+        with the share relaxation and branching; ``"enumeration"`` tests
         every support (Algorithm 1); ``"eigenvalue"`` is branch and bound with the eigenvalue,
         Gershgorin, Frobenius and trace bounds (Algorithm 4); ``"deflation"`` is the baseline that
         solves adjusted covariances and does **not** give orthogonal components.
@@ -235,6 +235,7 @@ def _solve(
     form: bool,
 ) -> Result:
     formed = form and learnt is None and not is_wide(Q, settings)
+    formed = formed or not isinstance(Q, DataCovariance)
     given = (DataProblem if isinstance(Q, DataCovariance) else Problem).validate(
         Q, sparsity, n_components
     )

@@ -357,7 +357,7 @@ class _Check:
             earlier = [self.proved[j] for j in range(k) if limits[j] >= limits[k]]
             last = min(limits[k], len(proof.usable))
             best = min([rungs[k].get(last, math.inf), *earlier])
-            if not (best <= upper < math.inf and value <= upper):
+            if not (best <= upper and value <= upper):
                 raise Rejected(f"{where}: {upper!r} is claimed and only {best!r} proved")
             self.proved.append(best)
             gaps.append(_gap(value, best))
@@ -458,7 +458,7 @@ class _Check:
             if not abs(bounds.get(p, math.inf)) < math.inf:
                 raise Rejected(f"sparsity {p}: nothing is proved")
             proved += limits.count(p) * Fraction(bounds[p])
-        if not proved <= upper < math.inf:
+        if not proved <= upper:
             raise Rejected(f"set: {upper!r} is claimed and only {rounded_up(proved)!r} proved")
         if total > upper:
             raise Rejected(f"set: {upper!r} is claimed and the components have {float(total)!r}")

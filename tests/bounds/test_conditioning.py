@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -26,41 +26,34 @@ from helpers.cases import (
     BRANCHING,
     LEFT_BY_ROUNDING,
     Case,
-    Fixing,
-    Loose,
-    Weak,
-    check_closed,
     check_covered,
     check_status,
     lopsided,
     random_cutoff,
     random_node,
-    run,
-    strong_bound,
 )
 from helpers.critical import Critical, first_level
 from helpers.exact import exceeds
-from orthospca.bounds import screening
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.conditioning import compiled, walk
 from orthospca.bounds.conditioning import step as steps
 from orthospca.bounds.conditioning.step import Frame
 from orthospca.bounds.conditioning.steps import Step, Tree
 from orthospca.bounds.conditioning.walk import Conditioning, Dive
-from orthospca.bounds.relaxation.node import StrongBound
-from orthospca.bounds.screening import Screening
+from orthospca.bounds.share import node as share
+from orthospca.bounds.share.claim import Multipliers
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Closed, Node, Reason
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
-from orthospca.model.tuning import DescentTuning, TreeTuning, Tuning, WalkTuning
+from orthospca.model.tuning import DescentTuning, ShareTuning, Tuning, WalkTuning
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.search import descent, knowledge, methods, tree
 from orthospca.search.descent import descend
 from orthospca.search.knowledge import Knowledge, Record
-from orthospca.search.methods import bound_by_conditioning, close_thoroughly
+from orthospca.search.methods import bound_without_branching, close_thoroughly
 from orthospca.search.outcome import Outcome
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import Candidate
@@ -750,14 +743,15 @@ def test_not_a_number_rules_nothing_out() -> None:
 
 
 def plain(budgets: tuple[float, ...]) -> Tuning:
-    """Nothing is enumerated; the budgets are those of the first, the coarser, the last, a node."""
-    first, level, last, node = budgets
+    """Nothing is enumerated; budgets of the first attempt, coarser levels, the last, and after."""
+    first, level, last, after = budgets
     # Without the full matrix steps close less, so that dives are cut short more often.
-    share = 0 if node in (0, 2, 3) else 4
+    share = 0 if after in (0, 2, 3) else 4
     return Tuning(
         walk=WalkTuning(enumerate_below=1, free_steps=0.0, full_share=share),
         descent=DescentTuning(first_budget=first, level_budget=level, last_budget=last),
-        tree=replace(BRANCHING.tree, node_budget=node),
+        share=ShareTuning(cost=after),
+        tree=BRANCHING.tree,
     )
 
 
@@ -769,11 +763,14 @@ def solve_thoroughly(
     watch: Watch,
     n_jobs: int | None = None,
 ) -> Outcome:
-    """Close a stage, beginning with the vector of a support of a given rank, by all means."""
+    """A descent, beginning with the vector of a support of a given rank, then all other means."""
     settings = Settings(n_jobs=n_jobs, tuning=plain(budgets))
     tolerance = tolerance.at_resolution(case.problem.resolution)
     known = Knowledge(case.problem, tolerance, watch, case.candidate(rank))
+    work = Conditioning(case.problem, settings.tuning.walk, known.tally)
     try:
+        if descend(known, work, settings.tuning.descent):
+            return known.outcome()
         return known.outcome(close_thoroughly(known, settings))
     except KeyboardInterrupt:
         return known.interrupted()
@@ -799,14 +796,13 @@ def check_outcome(
     assert outcome.best.value <= case.optimum + case.slack
     check_status(outcome, case.supports.scale, eps, gap)
     for closed in outcome.closed:
-        if closed.reason is not Reason.SCREENED:
-            assert case.above(closed.upper, case.inside(closed)) is None
+        assert case.above(closed.upper, case.inside(closed)) is None
     closed = (Status.OPTIMAL, Status.PRECISION) if undisturbed else (Status.PRECISION,)
     if outcome.status in closed:
         check_covered(case, outcome)
 
 
-#: Of the first attempt, a coarser level, the last attempt and a node.
+#: Of the first attempt, a coarser level, the last attempt, and the walk before the relaxation.
 STAGE_BUDGETS = (
     (1e4, 1e4, 1e4, 1e4),
     (-1, 1e4, 1e4, -1),
@@ -835,43 +831,35 @@ def test_stage_with_any_budget(budgets: tuple[float, ...]) -> None:
         check_outcome(case, outcome, watch, eps, undisturbed=True)
 
 
-def test_bound_of_a_coarser_level_includes_what_is_outside() -> None:
-    """Tests that the bound noted is that of the whole stage, not of the node searched alone."""
+def test_levels_of_a_descent() -> None:
+    """Tests that levels above what is known are passed over, and the first that fails ends it."""
     problem = Subproblem(np.eye(3), 1, np.empty((3, 0)))
     best = Candidate(1.0, np.eye(3)[0])
-    asked: list[float] = []
 
     class Stub:
-        """Closes everything at a coarser level, nothing at the cutoff."""
+        """Closes everything down to a level."""
+
+        def __init__(self, lowest: float) -> None:
+            self.lowest = lowest
+            self.asked: list[float] = []
 
         def dive(self, node: Node, incumbent: Candidate, *rest: Any) -> Dive:
             level = rest[-1]
-            asked.append(level)
-            return Dive(level > 1.0, -math.inf, incumbent, node.allowed)
+            self.asked.append(level)
+            return Dive(level >= self.lowest, level, incumbent, node.allowed)
 
-    whole = Node(np.arange(0), np.arange(3), 9.0)
-    for outside in (1.0, 1.25, 8.0):
-        known = Knowledge(problem, Tolerance(0.0, 0.0), Watch(), best, 9.0)
-        closed = descend(known, Stub(), whole, [whole], outside, DescentTuning())  # type: ignore[arg-type]
-        assert not closed
-        assert known.upper == outside
-        assert known.record.closed == []
-    # Coarser levels at and above what is known already are passed over.
-    assert min(asked) == 1.0
-    assert max(asked) == 1.3
-
-
-def test_what_refinement_removes_is_in_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests that the bound on what the norm rules out after a descent that failed is not lost."""
-    case = uneven(6050)
-    removed = case.optimum + 0.5 * case.slack
-
-    def refine(problem: Subproblem, found: Screening, *_: float) -> Screening:
-        return Screening((), found.upper, removed)
-
-    monkeypatch.setattr(methods, "refine", refine)
-    outcome = solve_thoroughly(case, (-1, -1, -1, -1), -1, Tolerance(0.0, 1e-6), Watch())
-    assert outcome.upper == removed
+    for known_before, asked_first in ((9.0, 1.3), (1.3, 1.1), (1.02, 1.01)):
+        for lowest in (1.0 + 1e-9, 1.005, 1.2):
+            stub = Stub(lowest)
+            known = Knowledge(problem, Tolerance(0.0, 0.0), Watch(), best, known_before)
+            assert not descend(known, stub, DescentTuning())  # type: ignore[arg-type]
+            reached = [level for level in stub.asked if level >= lowest]
+            assert known.upper == min([known_before, *reached])
+            assert known.record.closed == []
+            # At the cutoff, down the levels, and at the cutoff again if all were reached.
+            assert stub.asked[:2] == [1.0, asked_first]
+            assert stub.asked[1:-1] == reached
+            assert (stub.asked[-1] == 1.0) == (lowest < 1.0001)
 
 
 def test_bound_from_a_descent_alone() -> None:
@@ -882,7 +870,7 @@ def test_bound_from_a_descent_alone() -> None:
         for known in (math.inf, case.upper_of(case.values)):
             for watch in (Watch(), Impatient(k % 7)):
                 best, cutoff = case.candidate(int(case.rng.choice([0, 2, -1]))), random_cutoff(case)
-                bound = bound_by_conditioning(case.problem, best, cutoff, known, settings, watch)
+                bound = bound_without_branching(case.problem, best, cutoff, known, settings, watch)
                 assert case.above(bound) is None
                 assert bound <= known
                 closed += known == math.inf and bound <= max(cutoff, best.value) + 1e-9 * case.scale
@@ -984,7 +972,7 @@ def test_out_of_time_at_any_moment(budgets: tuple[float, ...]) -> None:
 class InterruptAt:
     """Raises Ctrl-C before a chosen line of the modules under test, counted as executed."""
 
-    FILES = tuple(m.__file__ for m in (walk, steps, descent, tree, methods, screening, knowledge))
+    FILES = tuple(m.__file__ for m in (walk, steps, descent, tree, methods, share, knowledge))
 
     def __init__(self, line: int) -> None:
         self.left = line
@@ -1035,58 +1023,11 @@ def test_interrupt_at_any_line(budgets: tuple[float, ...]) -> None:
     assert interrupt_lines(range(100_000), budgets) > 10
 
 
-# What the search makes of a dive
+# What is kept
 
 
-#: Dives are cut short after their first step, which rules out what it can.
-ONE_STEP = WalkTuning(enumerate_below=1, free_steps=0.0, full_share=0)
-
-
-@pytest.mark.parametrize("make", [Loose, Weak, Fixing, strong_bound])
-def test_search_with_dives_that_do_not_finish(make: Callable) -> None:
-    """Tests that the closed nodes, and what the dives removed from nodes, hold every support."""
-    removed = 0
-    for seed in range(7300, 7370):
-        case = uneven(seed)
-        incumbent = case.candidate(int(case.rng.choice([0, 0, 1])))
-        eps = float(case.rng.choice([1e-9, 0.01, 0.05])) * abs(case.optimum)
-        outcome = run(
-            case,
-            make(case),
-            Tolerance(eps, 0.0),
-            incumbent=incumbent,
-            conditioning=Conditioning(case.problem, ONE_STEP),
-            tuning=TreeTuning(node_budget=0),
-        )
-        check_closed(case, outcome, complete=True)
-        removed += sum(isinstance(c.proof, Tree) and c.kept is not None for c in outcome.closed)
-    assert removed >= 10
-
-
-def test_what_is_removed_is_bounded_by_the_node() -> None:
-    """Tests that the level, raised above the cutoff for rounding, does not raise a node's bound."""
-    removed = 0
-    for case in map(uneven, range(7000, 7040)):
-        incumbent = case.candidate(0)
-        known = Knowledge(case.problem, Tolerance(0.0, 0.0), Watch(), incumbent)
-        search = TreeSearch(
-            known,
-            StrongBound(case.problem, max(abs(case.optimum), 1e-3 * case.scale)),
-            conditioning=Conditioning(case.problem, ONE_STEP),
-            tuning=TreeTuning(node_budget=0),
-        )
-        upper = case.upper_of(case.values)
-        node = Node(np.arange(0), np.arange(len(case.matrix)), upper)
-        evaluation = search._evaluate(node, incumbent, known.cutoff)
-        for closed in evaluation.removed:
-            assert case.above(closed.upper, case.inside(closed)) is None
-            assert closed.upper <= node.upper
-            removed += closed.proof is not None
-    assert removed > 3
-
-
-def test_a_component_found_by_a_dive_is_not_lost() -> None:
-    """Tests that what a dive has found survives if nothing feasible is left of its node."""
+def test_a_component_in_hand_is_not_lost() -> None:
+    """Tests that what was found before survives if nothing feasible is left of a node."""
     problem = Subproblem(np.diag([3.0, 2.0, 1.0, 0.0]), 1, np.eye(4)[:, :2])
     search = TreeSearch(Knowledge(problem, Tolerance(), Watch()), ClassicalBound(problem))
     found = Candidate(1.0, np.eye(4)[2])
@@ -1097,12 +1038,16 @@ def test_a_component_found_by_a_dive_is_not_lost() -> None:
     assert evaluation.best is found
 
 
-def test_trees_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests that the memory for trees is bounded: a search may record millions of steps."""
+@pytest.mark.parametrize("kind", ["tree", "multipliers"])
+def test_proofs_are_kept_up_to_a_limit(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that the memory for proofs is bounded: a search may record millions of steps."""
     record = Record()
+    multipliers = Multipliers.none(np.arange(9), 1.0)
     steps = Tree.of([Step(np.arange(10), 3) for _ in range(9)])
-    monkeypatch.setattr(knowledge, "LARGEST_RECORD", int(2.5 * steps.nbytes))
+    proof = steps if kind == "tree" else share.Proved(np.arange(0), multipliers)
+    size = steps.nbytes if kind == "tree" else 4 * (9 * 9 + 9 * 9 + 9)
+    monkeypatch.setattr(knowledge, "LARGEST_RECORD", int(2.5 * size))
     for _ in range(5):
-        record.enter(Closed(np.arange(0), np.arange(9), 1.0, Reason.CONDITIONED, steps))
+        record.enter(Closed(np.arange(0), np.arange(9), 1.0, Reason.CONDITIONED, proof))
     assert [closed.proof is None for closed in record.closed] == [False, False, True, True, True]
     assert record.upper == 1.0

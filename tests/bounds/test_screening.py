@@ -1,8 +1,9 @@
-"""Tests of the screening: nothing above the cutoff is ruled out, and the rest is bounded."""
+"""Tests of what rows rule out: nothing above the cutoff is lost, and the rest is bounded."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
@@ -12,8 +13,9 @@ import pytest
 from helpers import strategies
 from helpers.brute_force import sequence
 from helpers.cases import supports_of
-from orthospca.bounds.classical import frobenius_bound
-from orthospca.bounds.screening import Screening, best_shift, fix_by_frobenius, refine, screen
+from orthospca.blocks.posterior import shifted_frobenius
+from orthospca.bounds.classical import frobenius_bound, row_bounds
+from orthospca.bounds.screening import best_shift, neighbours, row_slack
 from orthospca.model.stage import Subproblem
 
 
@@ -77,83 +79,74 @@ class Case:
         return found
 
 
-def check(case: Case, screening: Screening, cutoff: float) -> None:
-    """The neighbourhoods cover what is above the cutoff; the rest is bounded by what they say."""
-    for T in case.values:
-        covering = [
-            part.upper
-            for part in screening.neighbourhoods
-            if {part.row} <= set(T) <= {*part.allowed}
-        ]
-        # Some row of it bounds a support: that of its neighbourhoods, or of what is outside.
-        upper = max([*covering, screening.removed_upper])
-        assert not case.supports.exceeds(T, upper), (T, cutoff)
-        if not covering:
-            assert not case.supports.exceeds(T, cutoff), (T, cutoff)
-    assert screening.removed_upper <= cutoff
-    assert case.supports.above(screening.upper) is None
-    for part in screening.neighbourhoods:
-        assert part.row in part.allowed
-        assert (np.diff(part.allowed) > 0).all()
-        assert part.upper <= screening.upper
-    rows = [part.row for part in screening.neighbourhoods]
-    assert len(set(rows)) == len(rows)
-    assert set(screening.allowed) == {
-        int(i) for part in screening.neighbourhoods for i in part.allowed
-    }
+@dataclass(frozen=True)
+class Screened:
+    """What is in the neighbourhood of each candidate row, and a bound on everything else."""
+
+    neighbourhoods: dict[int, set[int]]
+    uppers: np.ndarray
+    outside: float
+
+
+def screen(problem: Subproblem, cutoff: float) -> Screened:
+    """The neighbourhoods at a cutoff, put together as the bound of blocks does."""
+    matrix, p = problem.projected, problem.sparsity
+    slack = row_slack(problem)
+    uppers = row_bounds(matrix.diagonal(), problem.row_strengths, p, problem.projected_radius)
+    outside = float(np.max(uppers, where=uppers <= cutoff, initial=-math.inf))
+    found = {}
+    for row in np.flatnonzero(uppers > cutoff).tolist():
+        allowed, far = neighbours(matrix, row, p, cutoff, float(slack[row]))
+        assert (np.diff(allowed) > 0).all()
+        found[row] = set(allowed.tolist())
+        outside = max(outside, far)
+    return Screened(found, uppers, outside)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_neighbourhoods_cover_every_support_above_the_cutoff(kind) -> None:
-    """Tests against every support, for each cutoff and shift, with and without components."""
+    """Tests against every support, at each cutoff, with and without components."""
     for seed in range(10):
         case = Case(kind, seed)
         for cutoff in case.cutoffs():
-            screening = screen(case.problem, cutoff)
-            check(case, screening, cutoff)
-            for shift in case.shifts():
-                check(case, refine(case.problem, screening, cutoff, shift), cutoff)
+            screened = screen(case.problem, cutoff)
+            assert screened.outside <= cutoff
+            assert case.supports.above(float(screened.uppers.max())) is None
+            assert all(row in allowed for row, allowed in screened.neighbourhoods.items())
+            for T in case.values:
+                covering = [
+                    float(screened.uppers[row])
+                    for row, allowed in screened.neighbourhoods.items()
+                    if {row} <= set(T) <= allowed
+                ]
+                # Some row of it bounds a support: one of a neighbourhood, or of what is outside.
+                assert not case.supports.exceeds(T, max([*covering, screened.outside])), (T, cutoff)
+                if not covering:
+                    assert not case.supports.exceeds(T, cutoff), (T, cutoff)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_candidate_rows(kind) -> None:
-    """Tests that rows which are not looked at one by one keep all their neighbours."""
-    for seed in range(3):
+def test_shifted_norm_bounds_every_support(kind) -> None:
+    """Tests the norm with every shift, absurd ones too, in rational arithmetic."""
+    for seed in range(10):
         case = Case(kind, seed)
-        for cutoff in case.cutoffs():
-            check(case, screen(case.problem, cutoff, many=2), cutoff)
+        problem = case.problem
+        for shift in case.shifts():
+            matrix, p = problem.projected, problem.sparsity
+            bound = shifted_frobenius(matrix, p, shift, problem.projected_radius)
+            assert case.supports.above(bound) is None, shift
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_frobenius_keeps_every_support_above_the_cutoff(kind) -> None:
-    """Tests random nodes against every support in them."""
-    for seed in range(8):
-        case = Case(kind, seed)
-        rng, p, n = case.rng, case.problem.sparsity, len(case.matrix)
-        for cutoff in case.cutoffs():
-            allowed = np.sort(rng.permutation(n)[: int(rng.integers(p, n + 1))])
-            included = np.sort(rng.permutation(allowed)[: int(rng.integers(0, p + 1))])
-            within = [T for T in case.values if set(included) <= set(T) <= set(allowed)]
-            for shift in case.shifts():
-                fixed = fix_by_frobenius(case.problem, included, allowed, cutoff, shift)
-                assert set(fixed.allowed) <= set(allowed)
-                assert set(included) <= set(fixed.allowed) or len(fixed.allowed) == 0
-                gone = [T for T in within if not set(T) <= set(fixed.allowed)]
-                assert case.supports.above(fixed.removed_upper, gone) is None
-                assert fixed.removed_upper <= cutoff
-
-
-def test_frobenius_with_a_huge_negative_variance() -> None:
-    """Tests that a large square, which takes the digits of the small ones, rules nothing out.
+def test_huge_negative_variance() -> None:
+    """Tests that a large number, which takes the digits of small ones, rules nothing out.
 
     The support {0, 1} has the value 2, above the cutoff.
     """
     matrix = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, -1e9]])
     problem = Subproblem(matrix, 2, np.empty((3, 0)))
-    fixed = fix_by_frobenius(problem, np.array([0]), np.arange(3), cutoff=1.5)
-    assert {0, 1} <= set(fixed.allowed)
-    rows = [part for part in screen(problem, 1.5).neighbourhoods if part.row == 0]
-    assert any({0, 1} <= set(part.allowed) for part in rows)
+    assert {0, 1} <= screen(problem, 1.5).neighbourhoods[0]
+    for shift in (0.0, 1.0, -1e9):
+        assert shifted_frobenius(matrix, 2, shift) >= 2.0
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1e-155, 1e-162, 1e-170, 1e-250])
@@ -164,23 +157,19 @@ def test_squares_that_vanish(scale: float) -> None:
         matrix, p = scale * case.matrix, case.problem.sparsity
         problem = Subproblem(matrix, p, np.empty((len(matrix), 0)))
         supports = supports_of(matrix, np.empty((0, len(matrix))), p)
-        everything = np.arange(len(matrix))
         assert supports.above(frobenius_bound(matrix, p)) is None
+        assert supports.above(shifted_frobenius(matrix, p, 0.0)) is None
         for cutoff in (0.0, 0.5 * scale, float(max(supports.values.values()))):
-            fixed = fix_by_frobenius(problem, everything[:0], everything, cutoff)
-            gone = [T for T in supports.values if not set(T) <= set(fixed.allowed)]
-            assert supports.above(fixed.removed_upper, gone) is None
-            screening = refine(problem, screen(problem, cutoff), cutoff)
-            assert supports.above(max(screening.upper, screening.removed_upper)) is None
+            screened = screen(problem, cutoff)
             for T in supports.values:
-                parts = screening.neighbourhoods
-                if not any({part.row} <= set(T) <= {*part.allowed} for part in parts):
-                    assert not supports.exceeds(T, screening.removed_upper)
+                parts = screened.neighbourhoods.items()
+                if not any({row} <= set(T) <= allowed for row, allowed in parts):
+                    assert not supports.exceeds(T, screened.outside)
 
 
 @pytest.mark.parametrize("gap", [1e-4, 1e-3, 0.1])
-def test_removed_upper_keeps_the_cutoff_to_the_last_digit(gap: float) -> None:
-    """Tests many random cutoffs: one digit too much would turn "optimal" into "node limit"."""
+def test_bound_outside_keeps_the_cutoff_to_the_last_digit(gap: float) -> None:
+    """Tests many random cutoffs: one digit too much would leave a gap open."""
     rng = np.random.default_rng(0)
     for _ in range(600):
         n = int(rng.integers(2, 12))
@@ -188,10 +177,7 @@ def test_removed_upper_keeps_the_cutoff_to_the_last_digit(gap: float) -> None:
         p = int(rng.integers(1, n + 1))
         cutoff = float(rng.uniform(0.5, 1.0) * np.linalg.eigvalsh(matrix)[-1]) * (1 + gap)
         problem = Subproblem(matrix, p, np.empty((n, 0)))
-        screening = screen(problem, cutoff)
-        assert screening.removed_upper <= cutoff
-        refined = refine(problem, screening, cutoff, float(rng.standard_normal()))
-        assert refined.removed_upper <= cutoff
+        assert screen(problem, cutoff).outside <= cutoff
 
 
 @pytest.mark.parametrize("adjusted", ["projected", "penalised"])
@@ -233,11 +219,10 @@ def test_exactly_tied_rows() -> None:
         problem = Subproblem(matrix, places, np.empty((size, 0)))
         below = screen(problem, places - 0.5)
         assert len(below.neighbourhoods) == size
-        assert below.upper >= places
+        assert below.uppers.max() >= places
         above = screen(problem, places + 0.5)
-        assert above.neighbourhoods == ()
-        assert above.allowed.size == 0
-        assert places <= above.removed_upper <= places + 0.5
+        assert above.neighbourhoods == {}
+        assert places <= above.outside <= places + 0.5
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 5])

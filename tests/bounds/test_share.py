@@ -13,6 +13,7 @@ import pytest
 
 from helpers import strategies
 from helpers.brute_force import stage_optimum
+from helpers.cases import EAGER
 from helpers.share import ShareNode
 from orthospca.bounds.classical import gershgorin_bound
 from orthospca.bounds.share.claim import Claim, Multipliers
@@ -287,9 +288,6 @@ def test_orthogonality_is_kept() -> None:
 
 # The bound of a node
 
-#: Features are tested at once, however far the bound is from the level.
-EAGER = ShareTuning(between_checks=10, first_checks=2, fix_within=1e9)
-
 
 def check_node(seed: int, tuning: ShareTuning) -> int:
     """A node at several cutoffs, and the children of what is left; how many features were fixed."""
@@ -333,7 +331,7 @@ def check_outcome(node: ShareNode, bound: ShareBound, part: Node, cutoff: float)
         assert low <= set(support.tolist()) <= high
     if outcome.upper > cutoff and len(left_high) > node.p > len(left_low):
         assert outcome.branch in left_high - left_low
-    if outcome.proof is not None and outcome.upper < part.upper:
+    if outcome.proof is not None and len(left_high):
         proved = Claim(node.problem, outcome.proof.included, outcome.proof.multipliers)
         assert proved.upper == outcome.upper
     return len(high - left_high) + len(left_low - low)
@@ -352,6 +350,21 @@ def test_bound_of_a_node_at_length() -> None:
     for seed in range(20, 300):
         fixed += check_node(seed, EAGER if seed % 2 else ShareTuning())
     assert fixed > 300
+
+
+def test_eigenvalue_where_multipliers_are_noise() -> None:
+    """Tests a multiple of the identity, of which single precision would leave a part in 1e6.
+
+    After the constant vectors of three blocks every feasible vector has the value 1.
+    """
+    n, p = 30, 10
+    matrix = np.eye(n) + 0.1
+    X = np.kron(np.eye(3), np.full((p, 1), math.sqrt(1 / p)))
+    stage = Subproblem(matrix, p, X)
+    outcome = ShareBound(stage, 1.0, ShareTuning())(
+        Node(np.arange(0), np.arange(n)), 1.0 + 1e-9, Watch()
+    )
+    assert 1.0 <= outcome.upper <= 1.0 + 1e-9
 
 
 def test_bound_of_a_node_whatever_the_scale() -> None:

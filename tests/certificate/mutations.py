@@ -56,7 +56,6 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "_Check._given: given[kind] is None -> False",
         "_Check._given: held is None -> False",
         "_Check.run: not limits -> False",
-        "_entry: math.isfinite(value) -> True",
         "_Check._given: Q.ndim != 2 or Q.shape[1] != n or Q.dtype != np.float64 -> False",
         "_Check._given: Q.shape[1] != n -> False",
         "_Check._given: Q.dtype != np.float64 -> False",
@@ -71,7 +70,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "_integers: array.ndim != 1 -> False",
         "_integers: array.max() <= most -> True",
         "_Check._check_components: len(stages) >= len(limits) -> False",
-        "_Check._check_components: 0 < len(stages) <= len(limits) -> len(stages) <= len(limits)",
+        "_Check._check_components: 0 < len(stages) <=  … s) -> len(stages) <= len(limits)",
         "_Check._check_list: len(T) != p -> False",
         "_Check._check_joint: not isinstance(source, _Matrix) -> False",
         "_Check._check_joint: len(values) != len(limits) -> False",
@@ -638,8 +637,8 @@ def _by_hand() -> Iterator[tuple[str, Any]]:
     # Orthogonal to the first component up to 4e-13 only, and so above the bound.
     joined = np.array([[4.0, 1.0], [1.0, 4.0]])
     rows = np.array([[1.0, 0.0], [4e-13, 1.0]])
-    values = [(4.0, 5.0), (stated(joined, rows[1]), 4.0)]
-    ladders = [[Rung(SUMS, 5.0)] * 2, [Rung(SINGLE, 4.0)]]
+    values = [(4.0, 5.1), (stated(joined, rows[1]), 4.0)]
+    ladders = [[Rung(SUMS, 5.1)] * 2, [Rung(SINGLE, 4.0)]]
     yield "variance above", forge(joined, [2, 2], rows, values, ladders)
     yield changed("upper below", below, easy)
     for limits in ([0], [True], [4], [2.0], []):

@@ -31,7 +31,8 @@ def of_a_factor(B: np.ndarray) -> Draft:
     squares = np.square(B).sum(axis=0)
     worst = int(squares.argmin())
     bound = float(squares.max()) * (1 + 1e-12)
-    claims = [(float(squares[worst]), bound)]
+    # Rounded, and so perhaps a little more than it has: a little less is stated.
+    claims = [(float(squares[worst]) * (1 - 1e-14), bound)]
     ladders = [[Rung(SINGLE, bound)]]
     return forge(B, [1], np.eye(B.shape[1])[worst][None], claims, ladders, "factor")
 
@@ -271,7 +272,8 @@ def long_checks() -> Iterator[tuple[str, Draft]]:
     rows = np.full((1, k), math.sqrt(1 / k))
     rows /= math.sqrt((rows @ rows.T)[0, 0])
     ladders = [[Rung(SUMS, 2.0)] * k]
-    claims = [(float(rows[0] @ rows[0]), 2.0)]
+    # Of the identity every vector has the variance one.
+    claims = [(1.0, 2.0)]
     yield "the end", forge(np.eye(k), [k, 1], rows, claims, ladders, exhausted=True)
 
 

@@ -103,6 +103,13 @@ def test_critical_bounds() -> None:
     check_critical(range(100))
 
 
+def test_largest_eigenvalues_that_nearly_tie() -> None:
+    """Tests a form in which LAPACK does not find the largest eigenvalue if asked for it alone."""
+    tight = Tight(171)
+    for c in (0.0, 1.0):
+        assert tight.node.above(tight.node.claim(tight.multipliers(c)).upper) is None
+
+
 @pytest.mark.slow
 def test_critical_bounds_at_length() -> None:
     """Tests a thousand such problems more."""
@@ -182,7 +189,7 @@ def test_features_of_nodes() -> None:
 @pytest.mark.slow
 def test_features_of_nodes_at_length() -> None:
     """Tests hundreds of nodes more."""
-    assert check_fixing_of_nodes(range(19, 500)) >= 4000
+    assert check_fixing_of_nodes(range(19, 260)) >= 2000
 
 
 #: Features, places, and features included: the smallest nodes, and those with hardly a choice.

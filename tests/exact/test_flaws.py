@@ -14,12 +14,12 @@ from helpers.forced import forced_weakness
 from helpers.problems import orthonormal, rotation
 from helpers.stages import METHODS, solve_stage
 from orthospca import Result, Status, solve
-from orthospca.bounds.relaxation.node import StrongBound
+from orthospca.bounds.share.node import ShareBound
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
-from orthospca.model.tuning import RelaxationTuning
+from orthospca.model.tuning import ShareTuning
 from orthospca.search.knowledge import Knowledge
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import best_on_support, no_feasible_vector, upper_on_support
@@ -76,7 +76,7 @@ def test_everything_is_fixed_at_the_cutoff(seed: int, below: int) -> None:
     problem = Subproblem((square + square.T) / 2, 3, np.zeros((7, 0)))
     incumbent = find_incumbent(problem)
     assert incumbent is not None
-    bound = StrongBound(problem, abs(incumbent.value), tuning=RelaxationTuning(max_iterations=25))
+    bound = ShareBound(problem, incumbent.value, ShareTuning(first_checks=1, fix_within=1e9))
     root = Node(np.arange(0), np.arange(7))
     cutoff = bound(root, -math.inf, Watch()).upper
     for _ in range(below):

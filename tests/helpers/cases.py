@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -22,13 +22,13 @@ from helpers import strategies
 from helpers.brute_force import candidates, sequence
 from helpers.exact import exceeds
 from orthospca.bounds.classical import ClassicalBound
-from orthospca.bounds.relaxation.node import StrongBound
+from orthospca.bounds.share.node import ShareBound
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Bound, Closed, Node, NodeBound, Reason
 from orthospca.model.result import Result, Status
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
-from orthospca.model.tuning import DescentTuning, RelaxationTuning, TreeTuning, Tuning, WalkTuning
+from orthospca.model.tuning import ShareTuning, TreeTuning, Tuning, WalkTuning
 from orthospca.search.knowledge import Knowledge
 from orthospca.search.outcome import Outcome
 from orthospca.search.tree import TreeSearch
@@ -46,12 +46,12 @@ BRANCHING = Tuning(
     walk=WalkTuning(enumerate_below=1),
     tree=TreeTuning(enumerate_below=1, enumerate_below_strong=1, enumerate_without_incumbent=1),
 )
-#: Nothing is searched by conditioning either: the relaxation has to do all of it.
-RELAXING = replace(
-    BRANCHING,
-    descent=DescentTuning(first_budget=-1, level_budget=-1, last_budget=-1),
-    tree=replace(BRANCHING.tree, node_budget=-1),
-)
+#: The relaxation counts as free: no rung is climbed for long, nothing is searched by conditioning.
+RELAXING = replace(BRANCHING, share=ShareTuning(cost=-1))
+#: It counts as too dear: everything is searched by conditioning.
+WALKING = replace(BRANCHING, share=ShareTuning(cost=math.inf))
+#: Features are tested at once, however far the bound is from the level.
+EAGER = ShareTuning(between_checks=10, first_checks=2, fix_within=1e9)
 
 
 def largest_entry(matrix: np.ndarray) -> float:
@@ -255,9 +255,8 @@ class Fixing(Loose):
         )
 
 
-def strong_bound(case: Case) -> StrongBound:
-    scale = max(abs(case.optimum), 1e-3 * case.scale)
-    return StrongBound(case.problem, scale, tuning=RelaxationTuning(max_iterations=25))
+def share_bound(case: Case, tuning: ShareTuning = EAGER) -> ShareBound:
+    return ShareBound(case.problem, case.optimum if case.values else 0.0, tuning)
 
 
 def classical_bound(case: Case) -> ClassicalBound:
@@ -328,17 +327,9 @@ def check_closed(case: Case, outcome: Outcome, complete: bool) -> None:
     assert case.above(outcome.upper) is None
 
 
-def covered(case: Case, closed: Closed) -> Collection[tuple[int, ...]]:
-    """The supports that a closed node holds; screening holds what is in no neighbourhood."""
-    if closed.reason is not Reason.SCREENED:
-        return case.inside(closed)
-    left = [(i.row, set(i.allowed)) for i in closed.proof.neighbourhoods]
-    return {T for T in case.values if not any(row in T and nearby >= {*T} for row, nearby in left)}
-
-
 def check_covered(case: Case, outcome: Outcome) -> None:
-    """The closed nodes of a stage, what screening ruled out among them, hold every support."""
-    held = [(closed.upper, covered(case, closed)) for closed in outcome.closed]
+    """The closed nodes of a stage, and what was removed from nodes, hold every support."""
+    held = [(closed.upper, case.inside(closed)) for closed in outcome.closed]
     for T in case.values:
         holding = [upper for upper, supports in held if T in supports]
         assert holding, T

@@ -279,7 +279,7 @@ def relaxed(base: Tuning = DEFAULT, tested: int = 1) -> Tuning:
     """Numbers with which no walk gets anywhere, so that the relaxation closes what is left."""
     return replace(
         base,
-        share=replace(base.share, cost=0.0),
+        share=replace(base.share, cost=-1.0),
         rung=replace(base.rung, levels=(), first_budget=-1.0),
         tree=replace(base.tree, enumerate_below_proved=tested),
     )

@@ -63,7 +63,11 @@ def forced_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def forced_branching(
-    monkeypatch: pytest.MonkeyPatch, *, conditioning: bool = True, active: int | None = None
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    conditioning: bool = True,
+    rungs: bool = True,
+    eager: bool = False,
 ) -> None:
     """Have nodes bounded that are so small that they would be enumerated.
 
@@ -71,9 +75,11 @@ def forced_branching(
     ----------
     monkeypatch : MonkeyPatch
     conditioning : bool
-        Whether nodes are searched by conditioning; the relaxation has to do all of it if not.
-    active : int, optional
-        Features that take part in the relaxation at first; the others are priced out.
+        Whether stages are searched by conditioning; the relaxation has to do all of it if not.
+    rungs : bool
+        Whether rungs are; they resist if not.
+    eager : bool
+        Whether the relaxation tests features at once, however far its bound is from the level.
     """
     rooms: dict[str, dict[str, Any]] = {"walk": {"enumerate_below": 1}}
     rooms["tree"] = {
@@ -82,11 +88,12 @@ def forced_branching(
         "enumerate_without_incumbent": 1,
     }
     if not conditioning:
-        budgets = {"first_budget": -1, "level_budget": -1, "last_budget": -1}
-        rooms |= {"descent": budgets, "rung": budgets}
-        rooms["tree"]["node_budget"] = -1
-    if active is not None:
-        rooms["relaxation"] = {"first_active": active, "largest_active": active + 1}
+        rooms["share"] = {"cost": -1.0}
+    if not rungs:
+        rooms["rung"] = {"first_budget": -1, "level_budget": -1, "last_budget": -1}
+    if eager:
+        eagerly = {"between_checks": 10, "first_checks": 2, "fix_within": 1e9}
+        rooms["share"] = rooms.get("share", {}) | eagerly
     _tune(monkeypatch, **rooms)
 
 

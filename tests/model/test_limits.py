@@ -21,7 +21,7 @@ from orthospca.facade import solve_as_set
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
 from orthospca.model.tolerance import Tolerance
-from orthospca.model.tuning import DescentTuning, RelaxationTuning, TreeTuning, Tuning
+from orthospca.model.tuning import DescentTuning, ShareTuning, Tuning
 from orthospca.search.sequence import Found, run_stages
 from orthospca.search.stages import MatrixStages
 
@@ -124,9 +124,7 @@ def test_time_is_shared_by_the_stages(method: str) -> None:
 #: Little is done before a node and for it: here it is the number of nodes that counts.
 HASTY = Tuning(
     rung=DescentTuning(first_budget=5, level_budget=5, last_budget=0),
-    descent=DescentTuning(first_budget=20, level_budget=20, last_budget=20),
-    tree=TreeTuning(node_budget=5),
-    relaxation=RelaxationTuning(max_iterations=30),
+    share=ShareTuning(cost=20, first_checks=1, patience=1.0, later_patience=1.0),
 )
 
 
@@ -155,7 +153,7 @@ def test_node_limit(method: str, nodes: int) -> None:
 
 @pytest.mark.parametrize("method", SEARCHES)
 def test_node_limit_with_many_features(method: str) -> None:
-    """Tests that one node is enough for a valid bound where most features are priced out."""
+    """Tests that one node is enough for a valid bound where there are many features."""
     matrix = noise()
     result = solve_hastily(matrix, 12, method=method, gap=1e-9, node_limit=1)
     check_limited(matrix, 12, result, 1e-9, Status.NODE_LIMIT)

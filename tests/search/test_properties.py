@@ -6,7 +6,6 @@ compared with the brute force *given the components that the solver returned bef
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,23 +13,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from helpers.brute_force import is_unique, stage_interval
-from helpers.cases import BRANCHING, RELAXING, is_met, supports_of
+from helpers.brute_force import is_unique
+from helpers.cases import BRANCHING, EAGER, RELAXING
 from helpers.exact import ExactMatrix, support_above
+from helpers.optimality import AGREEMENT, check_feasible, check_stages
 from helpers.strategies import KINDS, Problem, problems
 from orthospca import Result, Status, solve
 from orthospca.facade import solve_as_set
 from orthospca.model.settings import Settings
-from orthospca.model.tuning import RelaxationTuning, Tuning
+from orthospca.model.tuning import Tuning
 
 METHODS = ("enumeration", "eigenvalue", "branch-and-bound", "relaxation")
-
-#: Agreement of variances with the brute force, relative to the size of the matrix.
-AGREEMENT = 1e-9
-#: Rounding of the brute force itself.
-ROUNDING = 1e-12
-#: How far from orthonormal the components may be.
-ORTHONORMALITY = 1e-12
 
 examples = settings.default.max_examples
 few = settings(max_examples=examples)
@@ -50,69 +43,6 @@ def branch(
         method, tuning = "branch-and-bound", RELAXING
     asked = Settings.validate(method=method, tuning=tuning, **options)
     return solve_as_set(problem.matrix, problem.sparsity, n_components, asked)
-
-
-def check_feasible(problem: Problem, result: Result) -> None:
-    """Sparse, unit length, orthogonal, and described truthfully by the other fields."""
-    X = result.components
-    count = len(X)
-    assert X.shape == (count, problem.n)
-    assert np.isfinite(X).all()
-    assert np.abs(X @ X.T - np.eye(count)).max(initial=0.0) <= ORTHONORMALITY
-    assert len(result.supports) == len(result.statuses) == count
-    assert result.variances.shape == result.upper_bounds.shape == result.gaps.shape == (count,)
-    for k, (x, support) in enumerate(zip(X, result.supports, strict=True)):
-        assert list(support) == np.flatnonzero(x).tolist()
-        assert 1 <= len(support) <= problem.sparsity_of(k)
-        variance = x @ problem.matrix @ x
-        assert abs(result.variances[k] - variance) <= ROUNDING * problem.scale
-    assert (result.upper_bounds >= result.variances).all()
-    assert (result.gaps >= 0).all()
-
-
-def check_stages(
-    problem: Problem,
-    result: Result,
-    *,
-    eps: float = 0.0,
-    gap: float = 0.0,
-    count: int | None = None,
-) -> None:
-    """Every stage against the brute force given the components before it, until it ends.
-
-    `eps` and `gap` are the tolerances asked for; `count` how many components.
-    """
-    count = problem.n if count is None else count
-    scale = problem.scale
-    for k in range(count):
-        previous, p = result.components[:k], problem.sparsity_of(k)
-        truth = stage_interval(problem.matrix, previous, p)
-        supports = supports_of(problem.matrix, previous, p)
-        if k == len(result.components):
-            assert truth.low is None, f"stage {k} ended, but a component of {truth.low} exists"
-            assert supports.above(-math.inf) is None
-            closed = set(result.statuses) <= {Status.OPTIMAL}
-            assert result.status is (Status.EXHAUSTED if closed else Status.PRECISION)
-            # With a list of sparsities a later stage may be allowed more features than this one.
-            allowed = max(problem.sparsity_of(later) for later in range(k, count))
-            assert result.exhausted or allowed > problem.sparsity_of(k)
-            return
-        assert truth.high is not None, f"stage {k} has a component where none exists"
-        # Rounding moves the null space, and so the optimum, by the unit roundoff over `smallest`.
-        doubt = scale * 1e-15 / truth.smallest
-        value, bound = result.variances[k], result.upper_bounds[k]
-        tolerance = max(eps, gap * abs(value))
-        # The value is that of a vector that is orthogonal up to rounding, the bound is exact.
-        assert value <= truth.high + AGREEMENT * scale + doubt
-        assert supports.above(bound) is None
-        if truth.low is not None:
-            assert value >= truth.low - tolerance - AGREEMENT * scale - doubt
-        # Where the scale is far above the value, rounding may leave more than the tolerance.
-        met = is_met(value, bound, eps, gap)
-        assert result.statuses[k] is (Status.OPTIMAL if met else Status.PRECISION)
-        assert met or bound - value <= AGREEMENT * scale + doubt
-    assert len(result.components) == count
-    assert result.status in (Status.OPTIMAL, Status.PRECISION)
 
 
 def has_one_optimum(problem: Problem, result: Result, k: int) -> bool:
@@ -144,11 +74,10 @@ def test_shortcuts_are_optimal_too(method: str, problem: Problem) -> None:
 
 
 @some
-@given(problem=problems(), first=st.integers(1, 4), more=st.integers(0, 2))
-def test_priced_out_features(problem: Problem, first: int, more: int) -> None:
-    """Tests the same where the strong bound prices features out, as it does with hundreds."""
-    relaxation = RelaxationTuning(first_active=first, largest_active=first + more)
-    tuning = replace(BRANCHING, relaxation=relaxation)
+@given(problem=problems())
+def test_features_fixed_at_once(problem: Problem) -> None:
+    """Tests the same where the relaxation rules features out and in as soon as it can."""
+    tuning = replace(RELAXING, share=replace(EAGER, cost=-1))
     result = solve_exactly(problem, "branch-and-bound", tuning=tuning)
     check_feasible(problem, result)
     check_stages(problem, result)

@@ -359,3 +359,70 @@ def test_the_best_hint_is_the_largest() -> None:
     hints = tuple(Candidate(value, unit(0)) for value in (1.0, 3.0, 2.0))
     assert Request(2, np.zeros((N, 0)), hints=hints).best_hint is hints[1]
     assert Request(2, np.zeros((N, 0))).best_hint is None
+
+
+class Leaving(Watch):
+    """A watch whose limit leaves time for so many more attempts when all stages have ended."""
+
+    def __init__(self, attempts: int) -> None:
+        super().__init__(time_limit=1000.0)
+        self.attempts = attempts
+        self.begun: list[tuple[int, int]] = []
+        leaves = type("Some", (type(self.clock),), {"leaves_some": property(lambda _: self.left)})
+        self.clock.__class__ = leaves
+
+    @property
+    def left(self) -> bool:
+        self.attempts -= 1
+        return self.attempts >= 0
+
+    def begin_stage(self, stage: int, stages_left: int) -> None:
+        self.begun.append((stage, stages_left))
+        super().begin_stage(stage, stages_left)
+
+
+def test_time_that_is_left_goes_to_the_stages_that_were_stopped() -> None:
+    """Tests that no stage stays stopped for want of time while there is some."""
+    stages = Scripted(
+        [
+            outcome(9.0, 9.0, 0),
+            outcome(5.0, 8.0, 1, Status.TIME_LIMIT),
+            outcome(4.0, 8.0, 2, Status.TIME_LIMIT),
+            outcome(5.0, 5.0, 1),
+            outcome(4.0, 4.0, 2),
+        ]
+    )
+    watch = Leaving(9)
+    found = run_stages(stages, [2, 2, 2], Tolerance(0.0, 1e-6), watch)
+    assert found.status is Status.OPTIMAL
+    assert uppers(found) == [9.0, 5.0, 4.0]
+    # Two were stopped, and then one; each is asked again with what it has found.
+    assert watch.begun == [(0, 3), (1, 2), (2, 1), (1, 2), (2, 1)]
+    assert [hint.value for hint in stages.asked[3].hints] == [5.0, 4.0]
+    assert stages.asked[4].cap == 5.0
+
+
+def test_a_better_component_of_another_attempt_displaces_the_later_ones() -> None:
+    """Tests that later stages are solved anew, with hints, and a worse bound is not taken."""
+    stages = Scripted(
+        [
+            outcome(5.0, 8.0, 1, Status.TIME_LIMIT),
+            outcome(4.0, 4.0, 2),
+            outcome(6.0, 9.0, 3, Status.TIME_LIMIT),
+            lambda request: outcome(5.0, 5.0, 1),
+        ]
+    )
+    found = run_stages(stages, [2, 2], Tolerance(0.0, 1e-6), Leaving(1))
+    assert variances(found) == [6.0, 5.0]
+    assert uppers(found) == [8.0, 5.0]
+    assert found.status is Status.TIME_LIMIT
+    assert [hint.value for hint in stages.asked[3].hints] == [4.0]
+
+
+def test_nothing_is_tried_again_without_a_limit_or_an_open_stage() -> None:
+    """Tests that a stage ended by something else than time is not solved twice."""
+    script = [outcome(5.0, 8.0, 1, Status.NODE_LIMIT), outcome(4.0, 4.0, 2)]
+    found = run_stages(Scripted(script), [2, 2], Tolerance(0.0, 1e-6), Leaving(5))
+    assert found.status is Status.NODE_LIMIT
+    script = [outcome(5.0, 8.0, 1, Status.TIME_LIMIT), outcome(4.0, 4.0, 2)]
+    assert run(Scripted(script), [2, 2]).status is Status.TIME_LIMIT

@@ -16,7 +16,7 @@ from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.exact import variance_down
-from orthospca.search.methods import bound_by_conditioning
+from orthospca.search.methods import bound_without_branching
 from orthospca.search.outcome import Request
 from orthospca.supports.best import Candidate
 
@@ -125,7 +125,7 @@ class PartitionedMatrix:
         uppers = np.array([state.upper for state in states])
         upper = self._posterior.bound(stage, uppers, best.value, cutoff)
         if upper > cutoff and not self.lossless:
-            upper = bound_by_conditioning(stage, best, cutoff, upper, self.settings, watch)
+            upper = bound_without_branching(stage, best, cutoff, upper, self.settings, watch)
         return upper
 
     def rounding(self, sparsity: int) -> float:

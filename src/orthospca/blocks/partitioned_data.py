@@ -25,7 +25,7 @@ from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.rounding import add_up, mul_up
-from orthospca.search.methods import bound_by_conditioning
+from orthospca.search.methods import bound_without_branching
 from orthospca.search.outcome import Outcome, Request
 from orthospca.supports.best import Candidate
 from orthospca.wide.stage import WideProblem
@@ -127,7 +127,7 @@ class PartitionedData:
             local = posterior.bound(stage, inherited, best.value, cutoff)
         if local > cutoff:
             part = Candidate(best.value, best.vector[kept])
-            local = bound_by_conditioning(stage, part, cutoff, local, settings, watch)
+            local = bound_without_branching(stage, part, cutoff, local, settings, watch)
         return add_up(max(local, reduction.outside), rounding)
 
     def rounding(self, sparsity: int) -> float:

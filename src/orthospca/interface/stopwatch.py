@@ -33,7 +33,7 @@ class Stopwatch:
 
     def limited(self, settings: dict[str, Any]) -> dict[str, Any]:
         """The settings with what is left of their time limit, if they have one."""
-        if settings["time_limit"] is None:
-            return settings
+        if settings["time_limit"] is None or not settings["time_limit"] > 0:
+            return settings  # what is wrong with it others say
         left = settings["time_limit"] - (self._clock() - self._started)
         return {**settings, "time_limit": max(left, 0.0)}

@@ -114,7 +114,7 @@ class Root:
                 if estimate < lowest:
                     lowest, kept = estimate, (A, at)
                 # What is left of the time is for the proof.
-                if idle > 6 or estimate <= cut or self._watch.clock.is_half_gone:
+                if idle > 6 or estimate <= cut or self._watch.clock.is_gone(0.5):
                     break
             at, multipliers = self._minimised(at, multipliers)
             A = self._less(multipliers, at)

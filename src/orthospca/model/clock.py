@@ -8,6 +8,8 @@ import time
 #: A stage gets an equal share of what is left, or at least this: most stages need little, and what
 #: they leave comes too late for those before them.
 SMALLEST_SHARE = 0.4
+#: A smaller share of the limit than this is not worth another attempt.
+WORTH_USING = 0.02
 
 
 class Clock:
@@ -44,10 +46,15 @@ class Clock:
         """Whether the stage must end now."""
         return time.perf_counter() >= self._stage_end
 
+    def is_gone(self, share: float) -> bool:
+        """Whether a share of the time of the stage has passed; never without a limit."""
+        return (1 - share) * self.stage_elapsed > share * self.seconds_left
+
     @property
-    def is_half_gone(self) -> bool:
-        """Whether half of the time of the stage has passed; never without a limit."""
-        return self.stage_elapsed > self.seconds_left
+    def leaves_some(self) -> bool:
+        """Whether enough of the limit is left, after all stages, to be worth using."""
+        left = self._end - time.perf_counter()
+        return WORTH_USING * (self._end - self._started) < left < math.inf
 
     def begin_stage(self, stages_left: int) -> None:
         """Give a stage its share of the time that is left."""

@@ -27,13 +27,11 @@ class Reason(str, Enum):
     TRACE = "trace"
     EIGENVALUE = "eigenvalue"
     MULTIPLIERS = "multipliers"
-    """A feasible point of the dual of the relaxation; see ``docs/theory/strong-bound.md``."""
+    """Multipliers of the share relaxation; see ``docs/theory/share.md``."""
     CONDITIONED = "conditioned"
     """Searched at a level, given what is included; see ``docs/theory/conditioning.md``."""
     CLIMBED = "climbed"
     """Proved rung by rung; see ``docs/theory/ladder.md``."""
-    SCREENED = "screened"
-    """Outside the neighbourhoods of all candidate rows: no such support exceeds the bound."""
     FIXED = "fixed"
     """Removed from a node by fixing indices in or out."""
 
@@ -91,7 +89,7 @@ class Closed:
     upper : float
     reason : Reason
     proof : object
-        The multipliers, or the screening, behind it.
+        The multipliers, or the tree, behind it.
     kept : tuple of two integer arrays, or None
         If given, only the supports of the node that are *not* between these included and allowed
         indices are closed: the rest was kept as a smaller node.

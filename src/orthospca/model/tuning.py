@@ -113,40 +113,6 @@ class DescentTuning:
 
 
 @dataclass(frozen=True)
-class RelaxationTuning:
-    """The strong bound of a node.
-
-    Attributes
-    ----------
-    largest_active : int
-        Nodes with more variables than this keep the rest in a lump.
-    first_active : int
-        Size of the first active set of a node with more variables.
-    growth_rounds, growth : int
-        Rounds of growth of the active set in one node, and variables taken in at once.
-    branch_near : float
-        Branch on the z closest to this.  Measured against 0.5: a quarter fewer nodes on pure noise,
-        a third fewer where one row dominates, half as many more on a correlation matrix with
-        p = 20.
-    max_iterations : int
-        Of the first-order method, in one node.
-    coarse : float
-        The level above the incumbent, relative to it, of a bound that is to come early.
-    largest_eigenvalue : int
-        Features up to which an early bound begins with the largest eigenvalue.
-    """
-
-    largest_active: int = 130
-    first_active: int = 90
-    growth_rounds: int = 8
-    growth: int = 30
-    branch_near: float = 0.6
-    max_iterations: int = 120
-    coarse: float = 0.1
-    largest_eigenvalue: int = 1000
-
-
-@dataclass(frozen=True)
 class ShareTuning:
     """The share relaxation.
 
@@ -163,8 +129,11 @@ class ShareTuning:
     branch_near : float
         Branch on the share closest to this.
     cost, cost_growth : float
-        What the relaxation of a hundred features costs, in steps of a walk on as many, and how that
-        grows with their number.
+        What it takes to close a stage of a hundred features, in steps of a walk on as many, and how
+        that grows with their number.  Measured: an iteration grows like the power 1.6, and larger
+        stages need fewer nodes.
+    rung_nodes : int
+        Nodes for a rung below the last one.
     """
 
     between_checks: int = 25
@@ -173,8 +142,9 @@ class ShareTuning:
     later_patience: float = 4.0
     fix_within: float = 0.05
     branch_near: float = 0.5
-    cost: float = 400.0
-    cost_growth: float = 1.6
+    cost: float = 800.0
+    cost_growth: float = 1.2
+    rung_nodes: int = 8
 
 
 @dataclass(frozen=True)
@@ -185,33 +155,24 @@ class TreeTuning:
     ----------
     round : int
         Nodes branched in one round.
-    node_budget : float
-        Of the conditioned search of one node.
     enumerate_below : int
         Nodes with this few supports are enumerated rather than bounded by eigenvalues.
     enumerate_below_strong : int
-        The strong bound costs more, and so does a node worth enumerating.
+        The relaxation costs more, and so does a node worth enumerating.
     enumerate_below_proved : int
         The same for a proof: a checker tests supports one by one.
     largest_proof : int
         Bytes of multipliers that a proof may take.
     enumerate_without_incumbent : int
         With no incumbent there is nothing to prune by: enumeration is then the better search.
-    many_candidates : int
-        With more candidate rows than this their neighbourhoods are not worth looking at one by one.
-    largest_refinement : int
-        Entries of all neighbourhoods up to which it pays to look at each of them closely.
     """
 
     round: int = 8
-    node_budget: float = 150
     enumerate_below: int = 200
     enumerate_below_strong: int = 100_000
     enumerate_below_proved: int = 1000
     largest_proof: int = 2**29
     enumerate_without_incumbent: int = 300_000
-    many_candidates: int = 500
-    largest_refinement: int = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -320,7 +281,6 @@ class Tuning:
             first_budget=600, level_budget=200, last_budget=0, compiled_share=1.0
         )
     )
-    relaxation: RelaxationTuning = field(default_factory=RelaxationTuning)
     share: ShareTuning = field(default_factory=ShareTuning)
     tree: TreeTuning = field(default_factory=TreeTuning)
     wide: WideTuning = field(default_factory=WideTuning)

@@ -77,17 +77,3 @@ def best_sums(costs: Array, inside: BoolArray, size: int) -> tuple[float, Array]
     # difference of large sums would lose the digits of small ones.
     with_each = np.minimum(total, base + float(ordered[: room - 1].sum()) + costs)
     return total, np.where(inside, total, with_each)
-
-
-def sums_without(costs: Array, inside: BoolArray, size: int, total: float) -> Array:
-    """Largest total over supports that do not contain each free index."""
-    free = np.flatnonzero(~inside)
-    room = min(size - (len(costs) - len(free)), len(free))
-    result = np.full(len(costs), total)
-    if room <= 0:
-        return result
-    order = free[np.argsort(-costs[free], kind="stable")]
-    chosen = order[:room]
-    following = costs[order[room]] if room < len(order) else 0.0
-    result[chosen] = total - costs[chosen] + following
-    return result

@@ -13,9 +13,9 @@ BY_BLOCKS = {"enumeration": "blocks-enumeration", "branch-and-bound": "blocks-br
 METHODS = {
     "enumeration": "enumeration in batches",
     "eigenvalue": "branch and bound, eigenvalue bounds",
-    "branch-and-bound": "branch and bound, strong bound",
+    "branch-and-bound": "branch and bound, share relaxation",
     "blocks-enumeration": "decomposition, enumeration",
-    "blocks-branch-and-bound": "decomposition, strong bound",
+    "blocks-branch-and-bound": "decomposition, share relaxation",
 }
 
 

@@ -31,7 +31,7 @@ METHOD_LOOKS: dict[str, dict[str, Any]] = {
     "blocks-branch-and-bound": {
         "color": "#6b4c9a",
         "marker": "v",
-        "label": "decomposition, strong bound in blocks",
+        "label": "decomposition, share relaxation in blocks",
     },
 }
 

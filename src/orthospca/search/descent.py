@@ -6,7 +6,7 @@ cheaper, quickly, as the level rises.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
 
 from orthospca.bounds.conditioning import compiled
 from orthospca.bounds.conditioning.walk import Conditioning, Dive
@@ -19,24 +19,15 @@ from orthospca.search.knowledge import Knowledge
 def descend(
     known: Knowledge[Subproblem],
     conditioning: Conditioning,
-    whole: Node,
-    parts: Sequence[Node],
-    outside: float,
     tuning: DescentTuning,
 ) -> bool:
-    """Try to close all supports of interest.
+    """Try to close a stage.
 
     Parameters
     ----------
     known : Knowledge
         Incumbent, bound and record are updated.
     conditioning : Conditioning
-    whole : Node
-        Holds all of them.
-    parts : sequence of Node
-        Cover all of them, one for each candidate row.
-    outside : float
-        Proved bound on all other supports.
     tuning : DescentTuning
 
     Returns
@@ -45,9 +36,11 @@ def descend(
         Whether everything was closed, and recorded as such.
     """
     known.nodes += 1
+    everything = np.arange(known.problem.n_features)
+    whole = Node(everything[:0], everything)
     # What is not closed yet counts with its bound, here as everywhere.
     known.open.working = [whole]
-    closed = _Descent(known, conditioning, tuning).run(whole, parts, outside)
+    closed = _Descent(known, conditioning, tuning).run(whole)
     if closed:
         known.open.working = []
     if not known.watch.interrupted:
@@ -63,14 +56,11 @@ class _Descent:
         self.conditioning = conditioning
         self.tuning = tuning
 
-    def run(self, whole: Node, parts: Sequence[Node], outside: float) -> bool:
-        if len(whole.allowed) == 0:
-            return True
-        together = sum(len(part.allowed) ** 2 for part in parts) > len(whole.allowed) ** 2
+    def run(self, whole: Node) -> bool:
         budget = self.tuning.first_budget
         if compiled.is_installed():
             budget *= self.tuning.compiled_share
-        if self._close([whole] if together else parts, budget):
+        if self._close(whole, budget):
             return True
         known = self.known
         for step in self.tuning.levels:
@@ -83,9 +73,9 @@ class _Descent:
             if not dive.complete:
                 return False
             known.tree = dive.level, dive.steps
-            known.tighten(max(dive.upper, outside))
+            known.tighten(dive.upper)
             known.tell(1)
-        return self._close([whole], self.tuning.last_budget)
+        return self._close(whole, self.tuning.last_budget)
 
     def _dive(self, node: Node, budget: float, level: float) -> Dive:
         """Search a node at a level."""
@@ -97,16 +87,14 @@ class _Descent:
         known.improve(dive.best)
         return dive
 
-    def _close(self, nodes: Sequence[Node], budget: float) -> bool:
-        """Whether all of the nodes are closed at the cutoff; they are then recorded."""
-        closed, reason = [], Reason.CONDITIONED
-        for node in nodes:
-            dive = self._dive(node, budget, self.known.cutoff)
-            if not dive.complete:
-                return False
-            closed.append(Closed(node.included, node.allowed, dive.upper, reason, dive.steps))
-        for item in closed:
-            self.known.record.enter(item)
-        if len(nodes) == 1:
-            self.known.tree = dive.level, dive.steps
-        return True
+    def _close(self, whole: Node, budget: float) -> bool:
+        """Whether the stage is closed at the cutoff; that is then recorded."""
+        known = self.known
+        dive = self._dive(whole, budget, known.cutoff)
+        if dive.complete:
+            reason = Reason.CONDITIONED
+            known.record.enter(
+                Closed(whole.included, whole.allowed, dive.upper, reason, dive.steps)
+            )
+            known.tree = dive.level, dive.steps
+        return dive.complete

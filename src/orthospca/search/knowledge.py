@@ -13,6 +13,7 @@ import numpy as np
 
 from orthospca.bounds.conditioning.steps import Tree
 from orthospca.bounds.conditioning.walk import Tally
+from orthospca.bounds.share.node import Proved
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Closed, Node, Reason
 from orthospca.model.result import Status
@@ -201,5 +202,4 @@ def _bytes_of(proof: object) -> int:
     """Memory taken by multipliers or by a tree; the rest is small."""
     if isinstance(proof, Tree):
         return proof.nbytes
-    matrix = getattr(proof, "matrix", None)
-    return 0 if matrix is None else int(matrix.nbytes)
+    return proof.multipliers.nbytes if isinstance(proof, Proved) else 0

@@ -34,6 +34,12 @@ SMALLEST_SHARE = 0.2
 
 #: Features that may be looked at, all rungs together, to see what the climb so far promises.
 LOOKED_AT = 2**24
+#: Shares of the time of a stage after which good vectors are no longer looked for, and after which
+#: rungs are given up where other means are left.
+SHARE_OF_HEURISTICS, SHARE_OF_RUNGS = 0.15, 0.35
+#: A stage is hard if so many of its rungs could not be proved.
+HARD = 2
+
 #: Shares of its size by which a level is raised until rounding leaves no doubt, and how often.
 LIFT, LIFTS = 2.0**-48, 8
 
@@ -99,6 +105,8 @@ class Ladder:
         self.watch = watch
         self.rungs: list[Rung] = []
         self.best: list[Candidate | None] = [None] * (size + 1)
+        self._resisted = 0
+        self.given_up = False
         self._close = close
         self._caps = [*caps, *[math.inf] * (size - len(caps))]
         self._begun = begun
@@ -106,7 +114,12 @@ class Ladder:
 
     def find(self) -> None:
         """Look for good vectors of every sparsity."""
-        for size, candidate in enumerate(self.form.find(self.watch.out_of_time)):
+        clock, out_of_time = self.watch.clock, self.watch.out_of_time
+
+        def stop() -> bool:
+            return out_of_time() or clock.is_gone(SHARE_OF_HEURISTICS)
+
+        for size, candidate in enumerate(self.form.find(stop)):
             self.offer(candidate, size)
 
     def offer(self, candidate: Candidate | None, size: int = 1) -> None:
@@ -145,8 +158,8 @@ class Ladder:
         Parameters
         ----------
         patience : float
-            Work after which the climb is given up, as it is when half of the time is gone; unless
-            it is infinite.
+            Work after which the climb is given up, as it is when rungs resist or its share of the
+            time is gone; unless it is infinite.
         on_the_way : callable
             Called after rungs, so often that an :meth:`outlook` each time costs little.
         """
@@ -156,9 +169,8 @@ class Ladder:
         self.rungs = [Rung(1, self.best[1], first, argument=Argument(ground))]
         seldom = math.ceil(self.form.n_features * self.size**2 / LOOKED_AT)
         for size in range(2, self.size):
-            if patience < math.inf and (
-                self.tally.work > patience or self.watch.clock.is_half_gone
-            ):
+            if patience < math.inf and self._should_give_up(patience):
+                self.given_up = True
                 self.rungs = list(self.completed()[: self.size - 1])
                 return
             self.rungs.append(self._taken(size) or self._rung(size))
@@ -166,6 +178,11 @@ class Ladder:
                 self._begun.tell(self.completed, best)
             if size % seldom == 0:
                 on_the_way()
+
+    def _should_give_up(self, patience: float) -> bool:
+        """Whether other means promise more than the rungs that are left."""
+        late = self.tally.work > patience or self.watch.clock.is_gone(SHARE_OF_RUNGS)
+        return late or self._resisted >= HARD
 
     def completed(self) -> tuple[Rung, ...]:
         """Return all rungs, with what follows from them for those that are still to come."""
@@ -200,6 +217,7 @@ class Ladder:
         # Where the bound of the last rung is not below the level it rules nothing out, and a search
         # from scratch is left to the last rung.
         if cap <= level or (size > 2 and self.below >= level):
+            self._resisted += cap > level
             return Rung(size, best, cap, argument=why)
         problem, kept, outside = self.part(size, level, best)
         if problem is None:
@@ -210,6 +228,7 @@ class Ladder:
             return Rung(size, best, cap, argument=why)
         known = self.knowledge(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
         self._close(known, self.settings)
+        self._resisted += known.upper > level
         if known.best is not None and known.lower > best.value:
             (best,) = form.whole([known.best], kept)
             self._follow(best, size)

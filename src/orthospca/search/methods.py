@@ -13,10 +13,9 @@ from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound, gershgorin_bound
 from orthospca.bounds.conditioning.steps import Tree
 from orthospca.bounds.conditioning.walk import Conditioning
-from orthospca.bounds.screening import Screening, screen
 from orthospca.bounds.share.node import ShareBound, relaxation_cost
 from orthospca.model.limits import QuietWatch, Watch
-from orthospca.model.nodes import Bound, Closed, Node, NodeBound, Reason
+from orthospca.model.nodes import Bound, Node, NodeBound, Reason
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
@@ -24,7 +23,7 @@ from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import DescentTuning
 from orthospca.numerics.rounding import UNIT, add_up
 from orthospca.search.descent import descend
-from orthospca.search.forms import Form, MatrixForm, with_rounding
+from orthospca.search.forms import LARGEST_RELAXED, Form, MatrixForm, with_rounding
 from orthospca.search.knowledge import Knowledge
 from orthospca.search.ladder import Ladder, searched
 from orthospca.search.outcome import NOTHING_BEGUN, Argument, Begun, Ground, Outcome, Rung
@@ -87,7 +86,7 @@ def solve_stage(
     return outcome
 
 
-def bound_by_conditioning(
+def bound_without_branching(
     problem: Subproblem,
     best: Candidate,
     cutoff: float,
@@ -95,7 +94,7 @@ def bound_by_conditioning(
     settings: Settings,
     watch: Watch,
 ) -> float:
-    """Return a proved bound on a stage, at most ``upper``, from a conditioned descent alone.
+    """Return a proved bound on a stage, at most ``upper``: a conditioned descent, one relaxation.
 
     Parameters
     ----------
@@ -109,15 +108,14 @@ def bound_by_conditioning(
     settings : Settings
     watch : Watch
     """
-    tuning = settings.tuning
     tolerance = Tolerance(max(cutoff - best.value, 0.0), 0.0, problem.resolution)
-    screening = screen(problem, max(cutoff, best.value), tuning.tree.many_candidates)
-    known = Knowledge(problem, tolerance, watch, best, min(upper, screening.upper))
-    _record(known, screening)
-    conditioning = _conditioning(known, settings)
-    parts, outside = _neighbourhoods(screening), screening.removed_upper
-    descend(known, conditioning, _whole(screening), parts, outside, tuning.descent)
-    return known.upper
+    known = Knowledge(problem, tolerance, watch, best, upper)
+    descend(known, _conditioning(known, settings), settings.tuning.descent)
+    if known.upper <= cutoff or watch.out_of_time() or problem.n_features > LARGEST_RELAXED:
+        return known.upper
+    everything = _everything(problem)
+    relaxed = ShareBound(problem, best.value, settings.tuning.share)(everything, cutoff, watch)
+    return min(known.upper, max(relaxed.upper, relaxed.fixed_upper))
 
 
 def _by_enumeration(known: Knowledge[Subproblem], settings: Settings) -> Outcome:
@@ -201,7 +199,9 @@ def climb_stage(
         None if no feasible vector was found.
     """
     watch, tolerance = known.watch, known.tolerance
-    ladder = Ladder(form, size, tolerance, settings, QuietWatch(watch), close_quickly, caps, begun)
+    # Rungs that other means can do without are left where they resist.
+    close = close_quickly if form.relaxes else close_rung
+    ladder = Ladder(form, size, tolerance, settings, QuietWatch(watch), close, caps, begun)
     known.tighten(form.cheap_bound(size), Argument(Ground.SUMS))
     ladder.find()
     if known.best is not None:
@@ -219,8 +219,7 @@ def climb_stage(
     if settings.method is Method.BRANCH_AND_BOUND or size == 1:
         patience = math.inf
         if form.relaxes:
-            # Rungs may cost what the relaxation of the whole stage is expected to: whichever is the
-            # better way, no more than twice its cost is paid.
+            # Rungs may cost what the relaxation of the whole stage is expected to.
             patience = relaxation_cost(form.n_features, settings.tuning.share)
         ladder.climb(patience, lambda: _tell_outlook(ladder, known, settings))
         known.improve(ladder.best[size])
@@ -271,12 +270,12 @@ def _last_rung(
             return known.watch.verdict(known.nodes)
         local = ladder.knowledge(problem, kept, best, known.tolerance, known.upper)
         local.watch, local.nodes = known.watch, known.nodes
-        close = close_thoroughly
-        if settings.method is Method.EIGENVALUE:
-            close = close_classically
         try:
             with known.watch.of_a_part(outside, form.rounding):
-                verdict = close(local, settings)
+                if settings.method is Method.EIGENVALUE:
+                    verdict = close_classically(local, settings)
+                else:
+                    verdict = close_thoroughly(local, settings, walk=not ladder.given_up)
         finally:
             # An interrupt leaves what was found and proved so far.
             upper, argument = searched(local, kept, level, form, settings.proof)
@@ -311,13 +310,33 @@ def _conditioning(known: Knowledge[Subproblem], settings: Settings) -> Condition
 
 def close_quickly(known: Knowledge[Subproblem], settings: Settings) -> None:
     """Close a rung by conditioning, or bound it by coarser levels, within a small budget."""
-    conditioning = _conditioning(known, settings)
-    everything = _everything(known.problem)
-    descend(known, conditioning, everything, [everything], -math.inf, settings.tuning.rung)
+    descend(known, _conditioning(known, settings), settings.tuning.rung)
 
 
-def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
+def close_rung(known: Knowledge[Subproblem], settings: Settings) -> None:
+    """Close a rung on which all later ones rest: by conditioning, then by a few relaxations."""
+    tuning = settings.tuning
+    if descend(known, _conditioning(known, settings), replace(tuning.rung, levels=())):
+        return
+    if known.problem.n_features > LARGEST_RELAXED or known.watch.out_of_time():
+        return
+    few = QuietWatch(known.watch)
+    few.node_limit = known.nodes + tuning.share.rung_nodes
+    known.watch = few
+    _relax(known, settings)
+
+
+def close_thoroughly(
+    known: Knowledge[Subproblem], settings: Settings, walk: bool = True
+) -> Status | None:
     """Close a stage by all means: conditioning, then branch and bound with the relaxation.
+
+    Parameters
+    ----------
+    known : Knowledge
+    settings : Settings
+    walk : bool
+        Whether conditioning promises anything: where rungs have resisted it does not.
 
     Returns
     -------
@@ -325,27 +344,36 @@ def close_thoroughly(known: Knowledge[Subproblem], settings: Settings) -> Status
         What stopped it; None if nothing is open any more.
     """
     problem, tuning = known.problem, settings.tuning
-    everything = _everything(problem)
-    # A walk may cost what the relaxation is expected to, the rungs before it included.
-    budget = relaxation_cost(problem.n_features, tuning.share) - known.tally.work
+    # A walk may cost what the relaxation is expected to: whichever is the better way, no more than
+    # twice its cost is paid.
+    budget = relaxation_cost(problem.n_features, tuning.share)
     descent = DescentTuning(levels=(), first_budget=budget, last_budget=0, compiled_share=1.0)
-    if budget > 0 and descend(
-        known, _conditioning(known, settings), everything, [everything], -math.inf, descent
-    ):
+    if problem.n_features > LARGEST_RELAXED:
+        descent = tuning.descent
+    if walk and descend(known, _conditioning(known, settings), descent):
         return None
-    assert known.best is not None
-    bound = ShareBound(problem, known.best.value, tuning.share)
+    return _relax(known, settings)
+
+
+def _relax(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
+    """Branch and bound with the relaxation; what stopped it."""
+    tuning, best = settings.tuning, known.best
+    assert best is not None
+    bound = ShareBound(known.problem, best.value, tuning.share)
+    everything = _everything(known.problem)
     if not settings.proof:
         search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings)
         return search.explore([everything])
-    asked, outline = known.tolerance, Outline(problem.sparsity)
+    asked, outline = known.tolerance, Outline(known.problem.sparsity)
     known.tolerance = asked.tightened(1 - LEFT_TO_IT)
     search = _tree(known, bound, tuning.tree.enumerate_below_proved, settings, outline)
     try:
         return search.explore([everything])
     finally:
         # Whatever stopped it, what is proved so far is a proof of a bound.
-        known.tree = _written(known, outline)
+        found = _written(known, outline)
+        if found is not None and (known.tree is None or found[0] < known.tree[0]):
+            known.tree = found
         known.tolerance = asked
 
 
@@ -399,26 +427,6 @@ def _tree(
 
 def _everything(problem: Subproblem) -> Node:
     return Node(np.arange(0), np.arange(problem.n_features))
-
-
-def _whole(screening: Screening) -> Node:
-    """One node with all that the neighbourhoods hold."""
-    return Node(np.arange(0), screening.allowed, screening.upper)
-
-
-def _record(known: Knowledge[Subproblem], screening: Screening) -> None:
-    """Close what is outside the neighbourhoods."""
-    if screening.removed_upper > -math.inf:
-        everything = np.arange(known.problem.n_features)
-        reason = Reason.SCREENED
-        upper = screening.removed_upper
-        known.record.enter(Closed(everything[:0], everything, upper, reason, screening))
-
-
-def _neighbourhoods(screening: Screening) -> list[Node]:
-    return [
-        Node(np.array([part.row]), part.allowed, part.upper) for part in screening.neighbourhoods
-    ]
 
 
 class _NoBound:

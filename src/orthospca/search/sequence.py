@@ -122,7 +122,8 @@ def run_stages(
 
     Of nested stages the bound of one caps those after it.  A component that turns out larger than
     an earlier one whose stage was left open takes its place, and the stages after that are solved
-    anew; what they had found is still feasible and serves as a hint.
+    anew; what they had found is still feasible and serves as a hint.  What is left of a limit of
+    time in the end is used for stages that have been stopped by it.
 
     Parameters
     ----------
@@ -142,21 +143,48 @@ def run_stages(
     if record is not None:
         sequence.offer(record.hint(len(known)))
     ended: Status | None = None
-    while sequence.incomplete:
-        k = len(sequence.components)
-        watch.begin_stage(k, len(limits) - k)
-        outcome = stages.solve(sequence.request(record))
-        if outcome.best is None:
-            ended = outcome.status
-            break
-        sequence.add(outcome, watch.clock.stage_elapsed)
-        if len(sequence.components) > k:
-            _tell_end(sequence.components[k], watch)
-        if watch.interrupted:
+    while ended is None and not watch.interrupted:
+        if sequence.incomplete:
+            ended = _solve_next(sequence, stages, watch, record)
+        elif not _try_again(sequence, stages, watch, record):
             break
         if record is not None and record.is_due and sequence.incomplete:
             record.show(sequence.found(None))
     return sequence.found(ended)
+
+
+def _solve_next(
+    sequence: _Sequence, stages: Stages, watch: Watch, record: Record | None
+) -> Status | None:
+    """Solve the next stage; why there is none, if so."""
+    k = len(sequence.components)
+    watch.begin_stage(k, sequence.missing)
+    outcome = stages.solve(sequence.request(record))
+    if outcome.best is None:
+        return outcome.status
+    sequence.add(outcome, watch.clock.stage_elapsed)
+    if len(sequence.components) > k:
+        _tell_end(sequence.components[k], watch)
+    return None
+
+
+def _try_again(sequence: _Sequence, stages: Stages, watch: Watch, record: Record | None) -> bool:
+    """Give time that later stages have left to the first one that was stopped for want of it.
+
+    Returns
+    -------
+    bool
+        Whether there was such a stage, and time.
+    """
+    k = sequence.first_stopped
+    if k is None or not watch.clock.leaves_some:
+        return False
+    watch.begin_stage(k, sequence.stopped)
+    outcome = stages.solve(sequence.request(record, k))
+    if outcome.best is not None:
+        sequence.improve(k, outcome, watch.clock.stage_elapsed)
+        _tell_end(sequence.components[k], watch)
+    return True
 
 
 def _tell_end(component: Component, watch: Watch) -> None:
@@ -201,8 +229,25 @@ class _Sequence:
         return len(self.components) < len(self._limits)
 
     @property
-    def previous(self) -> Array:
-        vectors = [component.vector for component in self.components]
+    def missing(self) -> int:
+        """Components still to be found."""
+        return len(self._limits) - len(self.components)
+
+    @property
+    def first_stopped(self) -> int | None:
+        """The first stage that its time did not suffice for; None if there is none."""
+        if not self._stages.nested:
+            return None
+        limits = (k for k, c in enumerate(self.components) if c.status is Status.TIME_LIMIT)
+        return next(limits, None)
+
+    @property
+    def stopped(self) -> int:
+        """How many there are."""
+        return sum(c.status is Status.TIME_LIMIT for c in self.components)
+
+    def _previous(self, k: int) -> Array:
+        vectors = [component.vector for component in self.components[:k]]
         return np.column_stack([np.zeros((self._stages.n_features, 0)), *vectors])
 
     def offer(self, hint: Candidate | None) -> None:
@@ -210,21 +255,24 @@ class _Sequence:
         if hint is not None:
             self._hints.append(hint)
 
-    def request(self, record: Record | None = None) -> Request:
-        """What is asked of the next stage."""
-        limit, previous = self._limits[len(self.components)], self.previous
-        hints = tuple(h for h in self._hints if _is_feasible(h, limit, previous))
-        begun = NOTHING_BEGUN if record is None else self._begun(record)
-        return Request(limit, previous, self._cap(), hints, self._caps(), begun)
+    def request(self, record: Record | None = None, again: int | None = None) -> Request:
+        """What is asked of the next stage, or once more of an earlier one."""
+        k = len(self.components) if again is None else again
+        limit, previous = self._limits[k], self._previous(k)
+        known = [Candidate(c.variance, c.vector) for c in self.components[k:]]
+        hints = tuple(h for h in (*known, *self._hints) if _is_feasible(h, limit, previous))
+        begun = NOTHING_BEGUN if record is None or again is not None else self._begun(record)
+        return Request(limit, previous, self._cap(k), hints, self._caps(k), begun)
 
     def _begun(self, record: Record) -> Begun:
         """What is known of the next stage from an earlier run; its rungs are taken note of."""
+        k = len(self.components)
 
         def tell(rungs: Rungs, best: Candidate) -> None:
             if not record.is_due:
                 return
             ladder, found = rungs(), self.found(None)
-            upper = max(min(ladder[-1].upper, self._cap()), best.value)
+            upper = max(min(ladder[-1].upper, self._cap(k)), best.value)
             begun = Component(best.vector, best.value, upper, Status.INTERRUPTED)
             record.show(
                 replace(
@@ -234,17 +282,17 @@ class _Sequence:
                 )
             )
 
-        return Begun(record.ladder(len(self.components)), tell)
+        return Begun(record.ladder(k), tell)
 
-    def _cap(self) -> float:
+    def _cap(self, k: int) -> float:
         """The smallest bound of an earlier stage with at least the same sparsity."""
         if not self._stages.nested:
             return math.inf
-        limit = self._limits[len(self.components)]
-        earlier = zip(self.components, self._limits, strict=False)
+        limit = self._limits[k]
+        earlier = zip(self.components[:k], self._limits, strict=False)
         return min((c.upper_bound for c, size in earlier if size >= limit), default=math.inf)
 
-    def _caps(self) -> tuple[float, ...]:
+    def _caps(self, k: int) -> tuple[float, ...]:
         """For sparsities 1, 2, … the smallest bound of an earlier stage.
 
         What is feasible later is feasible there.  Where a certificate is to be made only bounds
@@ -252,7 +300,7 @@ class _Sequence:
         """
         if not self._stages.nested:
             return ()
-        ladders = [with_arguments(x) if self._certified else x for x in self.ladders]
+        ladders = [with_arguments(x) if self._certified else x for x in self.ladders[:k]]
         bounds = itertools.zip_longest(
             *([rung.upper for rung in ladder] for ladder in ladders), fillvalue=math.inf
         )
@@ -263,7 +311,7 @@ class _Sequence:
         best = outcome.best
         assert best is not None
         value = best.value if outcome.deflated_value is None else outcome.deflated_value
-        upper = max(min(outcome.upper, self._cap()), value)
+        upper = max(min(outcome.upper, self._cap(len(self.components))), value)
         component = Component(
             vector=best.vector,
             variance=best.value,
@@ -278,6 +326,39 @@ class _Sequence:
         self.take(component, guarantee, outcome.rungs)
         self._hints = [h for h in self._hints if h.vector is not best.vector]
         if self._stages.nested:
+            self._raise_earlier(component.variance)
+            self._exchange()
+
+    def improve(self, k: int, outcome: Outcome, seconds: float) -> None:
+        """Take what another attempt at a stage has found.
+
+        A better component displaces the later ones.  Of the two bounds the smaller one is kept,
+        with its own argument.
+        """
+        old, best = self.components[k], outcome.best
+        assert best is not None
+        lower = best if best.value > old.variance else Candidate(old.variance, old.vector)
+        upper = max(min(outcome.upper, old.upper_bound), lower.value)
+        component = replace(
+            old,
+            vector=lower.vector,
+            variance=lower.value,
+            upper_bound=upper,
+            status=self._status(lower.value, upper, outcome.status),
+            nodes=old.nodes + outcome.nodes,
+            runtime=old.runtime + seconds,
+        )
+        ladder = outcome.rungs if outcome.upper < old.upper_bound else self.ladders[k]
+        guarantee = min(self.guarantees[k], add_up(upper, -lower.value))
+        later = slice(k, None) if lower is best else slice(k, k + 1)
+        displaced = self.components[k + 1 :] if lower is best else []
+        self._hints += [Candidate(c.variance, c.vector) for c in displaced]
+        self.components[later] = [component]
+        self.guarantees[later] = [guarantee]
+        self.ladders[later] = [ladder]
+        if k == 0 and ladder:
+            self.path = tuple(self._point(rung) for rung in ladder if rung.best)
+        if lower is best:
             self._raise_earlier(component.variance)
             self._exchange()
 

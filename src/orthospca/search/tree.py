@@ -168,7 +168,7 @@ class TreeSearch:
         if bound.supports:
             found = best_of(problem, np.vstack(bound.supports))
             if found is not None and (best is None or found.value > best.value):
-                best = polish(problem, found)
+                best = found if self.knowledge.watch.out_of_time() else polish(problem, found)
                 cutoff = max(cutoff, self.knowledge.tolerance.cutoff(best.value))
         if upper <= cutoff or upper == -math.inf:
             # What fixing removed on the way belongs to the node that is closed.

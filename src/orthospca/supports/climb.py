@@ -65,19 +65,24 @@ class Climb:
         alone[self.problem.touched] = -np.inf
         if alone.max() > -np.inf:
             self._try(np.array([np.argmax(alone)]))
-        if self._stop():
             self._take_partners(int(np.argmax(alone)))
-        elif self.problem.constrained:
+        if self._stop():
+            return
+        if self.problem.constrained:
             self._grow_exactly()
         else:
             self._grow()
         self.spread(self.size, 1)
 
     def _take_partners(self, row: int) -> None:
-        """Where there is no time: a row with its strongest entries."""
+        """A row with its strongest entries: soon found, if there is no time for more."""
         scores = np.abs(self.matrix[row])
         scores[row] = np.inf
-        self._try(np.argsort(-scores, kind="stable")[: self.size])
+        support = np.sort(np.argsort(-scores, kind="stable")[: self.size])
+        # What begins there later may begin there: it does not count as seen.
+        found = best_on_support(self.problem, support)
+        if found is not None:
+            self.offer(found)
 
     def spread(self, first: int, last: int) -> None:
         """Let neighbouring sizes improve each other, down from the first to the last and up again.

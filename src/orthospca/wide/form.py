@@ -396,8 +396,8 @@ class DataForm:
     ) -> BoolArray:
         """Drop what norms and the border rule exclude, looking at rows in the order of their costs.
 
-        The costs are those of ``screening.fix_by_frobenius``; of a row that has not been looked at
-        yet, ``Q_kj² ≤ Q_kk Q_jj`` bounds them without a product.
+        The costs are sums of squares of rows (``docs/theory/screening.md``); of a row that has not
+        been looked at yet, ``Q_kj² ≤ Q_kk Q_jj`` bounds them without a product.
         """
         profiles, shift = self.profiles, self._shift(size)
         costs = self._cheap_costs(left, size, shift)

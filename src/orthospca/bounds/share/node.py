@@ -101,7 +101,9 @@ class _Work:
                 break
             gain, missing = last - claim.upper, self.upper - cutoff
             if checks > tuning.first_checks and missing > patience * max(gain, 0.0):
-                # At this pace it takes too long: smaller nodes will be easier.
+                # At this pace it takes too long: smaller nodes will be easier; unless single
+                # precision is what is missing, and the largest eigenvalue all there is to it.
+                self._claim(Multipliers.none(self.allowed, self.bound.unit))
                 break
             last = claim.upper
             if missing <= tuning.fix_within * max(abs(cutoff), self.bound.unit):
@@ -111,7 +113,7 @@ class _Work:
         self._round()
 
     def _claim(self, multipliers: Multipliers) -> Claim:
-        """Prove what the multipliers of the iterate are worth."""
+        """Prove what multipliers are worth."""
         claim = Claim(self.problem, self.included, multipliers)
         if claim.upper < self.upper:
             self.upper, self.proved = claim.upper, Proved(self.included, multipliers)

@@ -13,7 +13,7 @@ from orthospca._typing import AnyArray as Array
 from orthospca._typing import BoolArray
 
 #: Matrices up to this order are decomposed in full: that costs less than anything clever.
-LARGEST_FULL = 200
+LARGEST_FULL = 50
 #: Degree of the polynomial by which leading eigenvectors are told from the others.
 DEGREE = 6
 #: Lanczos steps for the lower end of the spectrum.

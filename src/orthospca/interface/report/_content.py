@@ -24,7 +24,7 @@ from orthospca.interface.report._section import Section, percent, signed
 from orthospca.result import Component, Result, Status, format_gap
 
 METHODS = {
-    "branch-and-bound": "branch and bound with the strong bound",
+    "branch-and-bound": "branch and bound with the share relaxation",
     "eigenvalue": "branch and bound with eigenvalue, Gershgorin, Frobenius and trace bounds",
     "enumeration": "enumeration of every support",
     "deflation": "deflation (a baseline; its components are not orthogonal)",

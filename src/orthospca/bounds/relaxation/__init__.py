@@ -1,1 +1,0 @@
-"""The convex relaxation: its first-order method, its multipliers, and the proofs they make."""

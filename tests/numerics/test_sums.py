@@ -1,0 +1,52 @@
+"""Tests of the largest sums over supports against all supports."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+
+from orthospca.numerics.sums import best_sums, row_sums
+
+
+def test_sums_of_costs() -> None:
+    """Tests the largest sums over all supports, and over those with each index."""
+    rng = np.random.default_rng(0)
+    for _ in range(1500):
+        n = int(rng.integers(1, 8))
+        size = int(rng.integers(1, n + 2))
+        costs = rng.integers(0, 6, size=n).astype(float)
+        forced = set(rng.permutation(n)[: rng.integers(0, min(size, n) + 1)].tolist())
+        total, with_each = best_sums(costs, np.isin(np.arange(n), list(forced)), size)
+        sums = {
+            T: costs[list(T)].sum()
+            for T in combinations(range(n), min(size, n))
+            if forced <= set(T)
+        }
+        assert total == max(sums.values())
+        for i in range(n):
+            assert with_each[i] == max((v for T, v in sums.items() if i in T), default=-math.inf)
+
+
+def test_row_sums() -> None:
+    """Tests each row's largest sum over supports with its index against all supports."""
+    rng = np.random.default_rng(2)
+    for _ in range(500):
+        n = int(rng.integers(1, 7))
+        size = int(rng.integers(1, n + 1))
+        squares = rng.integers(0, 20, size=(n, n)).astype(float)
+        forced = rng.permutation(n)[: rng.integers(0, size + 1)]
+        inside = np.isin(np.arange(n), forced)
+        found = row_sums(squares, inside, size)
+        for i in range(n):
+            right = max(
+                (
+                    squares[i, list(T)].sum()
+                    for T in combinations(range(n), size)
+                    if {i, *forced} <= set(T)
+                ),
+                default=0.0,
+            )
+            assert found[i] >= right
+            assert found[i] == right or right == 0.0
