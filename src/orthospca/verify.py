@@ -8,8 +8,8 @@ the components before it, has a variance above U*.  The argument is a ladder.  F
 rung claims a bound b_s for s nonzeros, for one of these reasons:
 
 - SINGLE: b_1 is the largest variance of a feature that no component uses;
-- SIEVE: at a level L, the border rule rules out every feature that is not kept, and a tree of the
-  conditioned search deals with every support among those kept;
+- SIEVE: at a level L, the border rule rules out every feature that is not kept, and a tree deals
+  with every support among those kept, by conditioning or by multipliers of the share relaxation;
 - CAP: an earlier stage, in which more vectors are feasible, has that bound;
 - SUMS: no support has rows with larger sums, or of data variances with a larger sum.
 
@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import argparse
 import decimal
+import functools
 import hashlib
 import io
 import itertools
@@ -49,6 +50,10 @@ import numpy as np
 FORMAT, VERSION = "orthospca-certificate", 2
 #: What can be claimed, and since which version of the format.
 VERSIONS = {"components": VERSION, "alternatives": 3, "joint": 3}
+#: Since which version steps of a tree may rest on multipliers, whatever is claimed.
+WITH_MULTIPLIERS = 4
+#: Arrays of theirs, the only ones in single precision.
+SINGLES = ("/pairs.npy", "/ratios.npy", "/prices.npy")
 SINGLE, SIEVE, CAP, SUMS = range(4)
 
 #: Unit roundoff of double precision, and more than all that underflow can take from a sum.
@@ -241,9 +246,10 @@ def read(path: Any, max_bytes: float | None = MAX_BYTES) -> tuple[dict[str, Any]
                 raise ValueError("manifest.json is too long")
             contents = {member.filename: _unpacked(archive, member) for member in members}
         manifest = json.loads(contents.pop("manifest.json").decode("utf-8"))
-        if manifest["format"] != FORMAT or manifest["version"] not in VERSIONS.values():
+        known = (*VERSIONS.values(), WITH_MULTIPLIERS)
+        if manifest["format"] != FORMAT or manifest["version"] not in known:
             raise ValueError("not a certificate of a version that is known")
-        return manifest, {name: _array(data) for name, data in contents.items()}
+        return manifest, {name: _array(name, data) for name, data in contents.items()}
     except Undecided:
         raise
     except OSError as error:
@@ -263,17 +269,24 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     return data
 
 
-def _array(data: bytes) -> Array:
+def _array(name: str, data: bytes) -> Array:
     """Return an array of plain numbers; its header must agree with the bytes there are."""
     stream = io.BytesIO(data[:LONGEST_HEADER])
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("an array of another version")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-    if fortran or dtype.str not in ("<f8", "<i4", "<i8") or any(d < 0 for d in shape):
+    kinds = ("<f4",) if name.endswith(SINGLES) else ("<f8", "<i4", "<i8")
+    if fortran or dtype.str not in kinds or any(d < 0 for d in shape):
         raise ValueError("an array that is not of numbers in rows")
     if math.prod(shape) * dtype.itemsize != len(data) - stream.tell():
         raise ValueError("an array that is not of the shape it says")
     return np.frombuffer(data, dtype=dtype, offset=stream.tell()).reshape(shape)
+
+
+def version_of(claim: str, arrays: Mapping[str, Array]) -> int | None:
+    """Which version has what there is; None if there is no such claim."""
+    newer = any(name.endswith("/claims.npy") for name in arrays)
+    return WITH_MULTIPLIERS if newer and claim in VERSIONS else VERSIONS.get(claim)
 
 
 def fingerprint(matrix: Array) -> str:
@@ -304,7 +317,7 @@ class _Check:
     def run(self, given: Mapping[str, Any]) -> None:
         claim = self.manifest.get("claim", "components")
         version = _entry(self.manifest, "version", int)
-        if (self.manifest["format"], version) != (FORMAT, VERSIONS.get(claim)):
+        if (self.manifest["format"], version) != (FORMAT, version_of(claim, self.arrays)):
             raise Rejected("not a certificate of a version that is known")
         problem = _entry(self.manifest, "problem", dict)
         n, kind = _entry(problem, "features", int), _entry(problem, "kind", str)
@@ -535,6 +548,7 @@ class _Check:
         removed = _features(arrays, f"{folder}/removed", n, len(branches))
         forced = _features(arrays, f"{folder}/forced", n, len(branches))
         trees = _Lists(arrays, f"{folder}/steps", np.arange(len(branches)), len(kinds))
+        claims = self._claims(folder, n, len(branches))
         below = -math.inf
         for s, kind in enumerate(kinds.tolist(), start=1):
             _check_time()
@@ -551,7 +565,7 @@ class _Check:
             elif kind == SIEVE:
                 level, features = float(levels[s - 1]), kept[s - 1]
                 steps = trees[s - 1]
-                tree = ((int(branches[j]), removed[j], forced[j]) for j in steps)
+                tree = ((int(branches[j]), removed[j], forced[j], claims(j)) for j in steps)
                 proof.check_sieve(s, level, below, features, place)
                 if len(steps) or len(features) >= s:
                     proof.check_tree(s, level, claimed, features, tree, place, self._tick)
@@ -565,6 +579,38 @@ class _Check:
                 raise Rejected(f"{place}: {claimed!r} is claimed and only {bound!r} proved")
             below = claimed
             yield s, claimed
+
+    def _claims(self, folder: str, n: int, steps: int) -> Callable[[int], _Multipliers | None]:
+        """The multipliers that a step rests on, if it does."""
+        if f"{folder}/claims.npy" not in self.arrays:
+            return lambda j: None
+        units = self.arrays[f"{folder}/units.npy"]
+        units = self._floats(f"{folder}/units.npy", (len(units),), 1e100)
+        features = _features(self.arrays, f"{folder}/shared", n, len(units))
+        which = _integers(self.arrays, f"{folder}/claims.npy", -1, len(units) - 1)
+        if len(which) != steps:
+            raise Rejected(f"{folder}/claims: one number for each step is expected")
+        lengths = [len(features[i]) for i in range(len(units))]
+        triangles = np.cumsum([0, *(m * (m - 1) // 2 for m in lengths)])
+        N, r = (self._singles(f"{folder}/{name}.npy", triangles) for name in ("pairs", "ratios"))
+        c = self._singles(f"{folder}/prices.npy", np.cumsum([0, *lengths]))
+        if not (r > 0).all():
+            raise Rejected(f"{folder}/ratios: a number that is not positive")
+
+        @functools.lru_cache(maxsize=1)
+        def laid_out(i: int) -> _Multipliers:
+            part, own = slice(*triangles[i : i + 2]), features.ends[i] - lengths[i]
+            prices = c[own : features.ends[i]] * units[i]
+            return _Multipliers(features[i], N[part] * units[i], r[part], prices)
+
+        return lambda j: None if which[j] < 0 else laid_out(int(which[j]))
+
+    def _singles(self, name: str, ends: Array) -> Array:
+        """Numbers in single precision, of which there are as many as parts that end so say."""
+        array = self.arrays[name]
+        if array.dtype != np.float32 or array.shape != (ends[-1],) or not np.isfinite(array).all():
+            raise Rejected(f"{name}: {ends[-1]} numbers in single precision are expected")
+        return array.astype(float)
 
     def _tick(self) -> None:
         _check_time()
@@ -938,7 +984,7 @@ class _Stage:
         level: float,
         claimed: float,
         kept: Array,
-        tree: Iterator[tuple[int, Array, Array]],
+        tree: Iterator[tuple[int, Array, Array, _Multipliers | None]],
         where: str,
         tick: Callable[[], None],
     ) -> None:
@@ -947,7 +993,7 @@ class _Stage:
             raise Rejected(f"{where}: a feature that components use is not kept")
         walk = _Walk(self, kept, s, level, claimed)
         pending = [(kept[:0], kept)]
-        for number, (branch, removed, forced) in enumerate(tree):
+        for number, (branch, removed, forced, multipliers) in enumerate(tree):
             place = f"{where}, step {number + 1}"
             tick()
             if not pending:
@@ -957,6 +1003,13 @@ class _Stage:
             others = np.setdiff1d(left, [*forced, branch])
             if not (_within(removed, free) and _within(forced, left)):
                 raise Rejected(f"{place}: a feature that is not there")
+            if multipliers is not None:
+                if branch >= 0 or (len(removed) > 0) + len(forced) != 1:
+                    raise Rejected(f"{place}: more than multipliers show at once")
+                walk.check_claim(inside, free, removed, forced, multipliers, place)
+                if len(left):
+                    pending.append((np.union1d(inside, forced), others))
+                continue
             if branch < 0 and not len(forced) and (len(left) or not len(free)):
                 if len(removed):
                     raise Rejected(f"{place}: features are left")
@@ -1088,6 +1141,61 @@ class _Walk:
         # Not every choice of weights gets further with fewer features: two orders are tried.
         return any(_follows(W, room, gone, must, *way) for way in WEIGHTS)
 
+    def check_claim(
+        self,
+        inside: Array,
+        free: Array,
+        removed: Array,
+        forced: Array,
+        multipliers: _Multipliers,
+        where: str,
+    ) -> None:
+        """No support above the level has a removed feature, or lacks the one that is forced.
+
+        For x on S, ``G_ij = |N_ij|·r_ij`` and ``H_ij = G_ij - c_i``,
+
+            xᵀQx ≤ xᵀ(Q - N)x + Σ_j x_j² (Σ_{i∈S, i≠j} H_ij - c_j) + Σ_{i∈S} c_i
+
+        and the sums are at most those of the largest numbers that S, with all that is inside and
+        something that is removed, can have.
+        """
+        if len(forced):
+            # What lacks it is among the others.
+            free = removed = np.setdiff1d(free, forced)
+        T = np.union1d(inside, free)
+        room, size = min(self.s - len(inside), len(free)), len(T) + 8
+        if room < 1 or not len(removed) or not _within(T, multipliers.features):
+            raise Rejected(f"{where}: the multipliers do not speak of that")
+        at: Array = np.searchsorted(self.kept, T)
+        N, r, c = multipliers.on(T)
+        own, gone = np.isin(T, free), np.isin(T, removed)
+        H = np.abs(N) * r * (1 + _rel(2)) + TINY - c[:, None]
+        H += 4 * UNIT * np.abs(H)
+        np.fill_diagonal(H, 0.0)
+        fixed = H[~own]
+        np.fill_diagonal(H, -math.inf)
+        # A support may have no other removed feature than that whose column it is.
+        some = np.where(gone, math.inf, H[gone].max(axis=0))
+        tau, sizes = _largest_sums(H[own], room - own.astype(int), some)
+        sizes = sizes + np.abs(fixed).sum(axis=0)
+        tau = tau + fixed.sum(axis=0) + _rel(size) * sizes + TINY
+        (total,), (much,) = _largest_sums(c[own][:, None], np.array([room]), c[gone].max())
+        much += np.abs(c[~own]).sum()
+        total += c[~own].sum() + _rel(size) * much + TINY
+        M = self.M[np.ix_(at, at)] - N
+        radius = 2 * UNIT * float(np.abs(M).max())
+        much = np.abs(M.diagonal()) + np.abs(tau) + np.abs(c)
+        M[np.diag_indices(len(T))] += tau - c + _rel(4) * much
+        if self.X[at].any():
+            low = float(M.diagonal().max()) - 10 * float(np.abs(M).max())
+            M, more = _constrained(M, self.X[at], low)
+            radius += more
+        unsure = self.s * self.radius
+        lowered = self.level - total - unsure
+        lowered -= _rel(4) * (abs(self.level) + abs(total) + unsure) + TINY
+        if not _proves_below(M, lowered, radius):
+            raise Rejected(f"{where}: does not follow")
+
     def check_supports(self, inside: Array, free: Array, where: str) -> None:
         """Every largest support of a leaf, one by one, is below what it may reach."""
         chosen = min(self.s - len(inside), len(free))
@@ -1114,6 +1222,43 @@ class _Walk:
             return True
         matrix, radius = _constrained(self.Q[np.ix_(T, T)], X, bound - 0.1 * self.scale)
         return _proves_below(matrix, bound, radius + self.entry) or _nothing_orthogonal(X)
+
+
+@dataclass(frozen=True)
+class _Multipliers:
+    """N, symmetric with zeros on its diagonal, ``r_ij·r_ji ≥ 1``, and c, of some features.
+
+    N and r are given by what is below their diagonals.  Rounding changes which numbers they are,
+    and nothing that is asked of them.
+    """
+
+    features: Array
+    N: Array
+    r: Array
+    c: Array
+
+    def on(self, T: Array) -> tuple[Array, Array, Array]:
+        """N, r and c of some of the features."""
+        m = len(self.features)
+        low: Array = np.tril_indices(m, -1)
+        N, r = np.zeros((m, m)), np.ones((m, m))
+        N[low] = N.T[low] = self.N
+        r[low] = self.r
+        r.T[low] = 1 / self.r * (1 + 4 * UNIT)
+        at: Array = np.searchsorted(self.features, T)
+        return N[np.ix_(at, at)], r[np.ix_(at, at)], self.c[at]
+
+
+def _largest_sums(rows: Array, counts: Array, some: Array) -> tuple[Array, Array]:
+    """Of each column the largest sum of so many numbers, and the size of what it is made of.
+
+    One of them, at least, is not larger than ``some`` of the column.
+    """
+    ordered = -np.sort(-rows, axis=0)
+    chosen = np.where(np.arange(len(rows))[:, None] < counts, ordered, 0.0)
+    last = np.where(counts > 0, ordered[counts - 1, np.arange(len(counts))], -math.inf)
+    lost = np.maximum(last - some, 0.0)
+    return chosen.sum(axis=0) - lost, np.abs(chosen).sum(axis=0) + lost
 
 
 def _follows(W: Array, room: int, gone: Array, must: Array, rounds: int, every: bool) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from helpers.certificates import count_of_claims, solved_by_relaxation
 from helpers.forger import checker
 from orthospca import DataCovariance, alternatives, datasets, solve
 from orthospca.interface.cli import app
@@ -79,8 +80,10 @@ def test_every_kind_of_certificate() -> None:
         "components": solve(Q, 5, 3, proof=True).certificate,
         "list": alternatives(Q, 4, 0.05, proof=True).certificate,
         "set": solve(Q, 3, 2, objective="joint", proof=True).certificate,
+        "multipliers": solved_by_relaxation(Q, 5, 2).certificate,
         "data": solve(DataCovariance(rows), 2, 1, gap=0.2, proof=True).certificate,
     }
+    assert count_of_claims(made["multipliers"]) > 0
     for name, certificate in made.items():
         certificate.save(f"{name}.zip")
         code, output = both(f"{name}.zip")

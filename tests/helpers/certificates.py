@@ -20,7 +20,7 @@ from helpers.wide import tuned
 from orthospca import DataCovariance
 from orthospca.facade import solve_as_set
 from orthospca.model.settings import Settings
-from orthospca.model.tuning import DEFAULT
+from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.verify import ACCURACY, ORTHOGONALITY, VERSION, Verdict, fingerprint
 
 
@@ -270,3 +270,32 @@ def strings_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ..
     )
     for key, entry in entries:
         yield from strings_of(entry, (*path, key))
+
+
+# Certificates that rest on multipliers
+
+
+def relaxed(base: Tuning = DEFAULT, tested: int = 1) -> Tuning:
+    """Numbers with which no walk gets anywhere, so that the relaxation closes what is left."""
+    return replace(
+        base,
+        share=replace(base.share, cost=-1.0),
+        rung=replace(base.rung, levels=(), first_budget=-1.0),
+        tree=replace(base.tree, enumerate_below_proved=tested),
+    )
+
+
+def solved_by_relaxation(Q: Any, sparsity: Any, count: int = 1, **options: Any) -> Any:
+    """A result with a certificate for which no walk was of use."""
+    tuning = options.pop("tuning", relaxed())
+    settings = Settings.validate(tuning=tuning, proof=True, **options)
+    return solve_as_set(Q, sparsity, count, settings)
+
+
+def count_of_claims(certificate: Any) -> int:
+    """Steps that rest on multipliers."""
+    return sum(
+        int((array >= 0).sum())
+        for name, array in certificate.arrays.items()
+        if name.endswith("/claims.npy")
+    )

@@ -17,6 +17,7 @@ from rich.console import Console
 from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
+from helpers.certificates import relaxed
 from orthospca import OrthogonalSparsePCA, Result, Status, datasets, solve, words
 from orthospca._methods import Objective
 from orthospca.facade import solve_as_set
@@ -226,10 +227,12 @@ def _settings(**changes):
 
 
 def test_a_stage_with_a_proof_blames_no_nodes():
-    """Tests that a stage whose one tree is not finished says that it is for the proof."""
-    Q = np.corrcoef(np.random.default_rng(0).standard_normal((60, 40)).T)
-    budgets = replace(DEFAULT.descent, first_budget=0, level_budget=0)
-    result = solve_as_set(Q, 6, 1, _settings(proof=True, tuning={"descent": budgets}))
+    """Tests that a stage whose proof becomes too large says that it is for the proof."""
+    rows = np.random.default_rng(3).standard_normal((50, 70))
+    tuning = relaxed()
+    small = {"tree": replace(tuning.tree, largest_proof=10_000)}
+    changes = {"share": tuning.share, "rung": tuning.rung, **small}
+    result = solve_as_set(rows.T @ rows, 10, 1, _settings(proof=True, tuning=changes))
     assert result.status is Status.PROOF_LIMIT
     assert words.meaning(result).startswith("only what a certificate can hold was used; the gap of")
     assert "leave out proof" in words.advice(result)

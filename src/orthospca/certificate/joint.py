@@ -17,7 +17,7 @@ from orthospca.certificate.writing import LARGEST_HELD, written_rungs
 from orthospca.numerics.exact import variance_down
 from orthospca.search.outcome import Rung, with_arguments
 from orthospca.supports.best import Candidate
-from orthospca.verify import FORMAT, VERSIONS, fingerprint, rounded_up
+from orthospca.verify import FORMAT, fingerprint, rounded_up, version_of
 
 
 def make_joint_certificate(
@@ -77,7 +77,7 @@ def make_joint_certificate(
     total = sum(map(Fraction, variances), Fraction(0))
     manifest = {
         "format": FORMAT,
-        "version": VERSIONS[claim],
+        "version": version_of(claim, arrays),
         "claim": claim,
         "problem": {
             "kind": "matrix",
@@ -97,5 +97,5 @@ def _times(rung: Rung, unit: float) -> Rung:
         rung,
         upper=rung.upper * unit,
         best=None if best is None else Candidate(best.value * unit, best.vector),
-        argument=None if argument is None else replace(argument, level=argument.level * unit),
+        argument=None if argument is None else argument.times(unit),
     )

@@ -14,7 +14,7 @@ from orthospca.certificate.files import Certificate
 from orthospca.certificate.writing import LARGEST_HELD, end_to_end, written_rungs
 from orthospca.search.outcome import Rung
 from orthospca.supports.best import Candidate
-from orthospca.verify import FORMAT, VERSIONS, fingerprint
+from orthospca.verify import FORMAT, fingerprint, version_of
 
 
 def make_list_certificate(
@@ -47,9 +47,19 @@ def make_list_certificate(
         Of the ladder; the last one has the tree that ends in what is listed.
     """
     claim = "alternatives"
+    arrays: dict[str, Array] = {"previous.npy": np.ascontiguousarray(previous)}
+    if matrix.nbytes <= LARGEST_HELD:
+        arrays[f"{kind}.npy"] = matrix
+    if listed:
+        supports, ends = end_to_end([support for support, _ in listed])
+        arrays["list/supports.npy"], arrays["list/supports_ends.npy"] = supports, ends
+        loadings = [best.vector[np.sort(support)] for support, best in listed]
+        arrays["list/loadings.npy"] = np.array(loadings)
+        arrays["list/variances.npy"] = np.array([best.value for _, best in listed])
+        arrays |= {f"stage-0/{name}": array for name, array in written_rungs(rungs).items()}
     manifest = {
         "format": FORMAT,
-        "version": VERSIONS[claim],
+        "version": version_of(claim, arrays),
         "claim": claim,
         "problem": {
             "kind": kind,
@@ -64,14 +74,4 @@ def make_list_certificate(
             "level": level,
         },
     }
-    arrays: dict[str, Array] = {"previous.npy": np.ascontiguousarray(previous)}
-    if matrix.nbytes <= LARGEST_HELD:
-        arrays[f"{kind}.npy"] = matrix
-    if listed:
-        supports, ends = end_to_end([support for support, _ in listed])
-        arrays["list/supports.npy"], arrays["list/supports_ends.npy"] = supports, ends
-        loadings = [best.vector[np.sort(support)] for support, best in listed]
-        arrays["list/loadings.npy"] = np.array(loadings)
-        arrays["list/variances.npy"] = np.array([best.value for _, best in listed])
-        arrays |= {f"stage-0/{name}": array for name, array in written_rungs(rungs).items()}
     return Certificate(manifest, arrays)

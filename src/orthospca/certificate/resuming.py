@@ -11,6 +11,7 @@ import numpy as np
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 from orthospca.bounds.conditioning.steps import Tree
+from orthospca.bounds.share.claim import Multipliers
 from orthospca.certificate.files import Certificate
 from orthospca.model.result import Component, Status
 from orthospca.model.tolerance import Tolerance
@@ -83,7 +84,7 @@ def read_saved(
         value = _variance(matrix, asked["kind"], vector)
         upper = max(float(stage["upper_bound"]), value)
         try:
-            ladders.append(_Ladder(saved.arrays, k, matrix, asked["kind"]).rungs())
+            ladders.append(_Ladder(saved, k, matrix).rungs())
         except (LookupError, TypeError, ValueError) as error:
             raise InputError(f"resume: {str(path)!r} is damaged (stage {k + 1}: {error})") from None
         if not tolerance.met(value, upper):
@@ -103,14 +104,14 @@ def _variance(matrix: Array, kind: str, vector: Array) -> float:
 class _Ladder:
     """The rungs of a stage, as they were written."""
 
-    def __init__(self, arrays: dict[str, Array], k: int, matrix: Array, kind: str) -> None:
-        folder = f"stage-{k}/"
+    def __init__(self, saved: Certificate, k: int, matrix: Array) -> None:
+        folder, arrays = f"stage-{k}/", saved.arrays
         self.arrays = {
             name.removeprefix(folder).removesuffix(".npy"): array
             for name, array in arrays.items()
             if name.startswith(folder)
         }
-        self.matrix, self.kind = matrix, kind
+        self.matrix, self.kind = matrix, saved.manifest["problem"]["kind"]
         self.previous = arrays["components.npy"][:k]
 
     def rungs(self) -> tuple[Rung, ...]:
@@ -120,7 +121,9 @@ class _Ladder:
             return ()
         kept = self._lists("kept", len(arrays["kinds"]))
         names = ("steps", "removed", "removed_ends", "forced", "forced_ends")
-        steps = Tree(*(arrays[name].astype(np.intp) for name in names))
+        steps = Tree(*(arrays[name].astype(np.intp) for name in names)).resting_on(
+            *self._multipliers()
+        )
         ends = [0, *arrays["steps_ends"].tolist()]
         rungs = []
         for i, (kind, best) in enumerate(zip(arrays["kinds"].tolist(), self._best(), strict=True)):
@@ -128,6 +131,25 @@ class _Ladder:
             argument = Argument(Ground(kind), level, kept[i], Tree.of(steps[ends[i] : ends[i + 1]]))
             rungs.append(Rung(i + 1, best, upper, argument=argument))
         return tuple(rungs)
+
+    def _multipliers(self) -> tuple[IntArray, list[Multipliers]]:
+        """Which multipliers each step rests on, and these; none if no step does."""
+        arrays = self.arrays
+        if "claims" not in arrays:
+            return np.full(len(arrays["steps"]), -1), []
+        found = []
+        pairs, prices = 0, 0
+        for features, unit in zip(
+            self._lists("shared", len(arrays["units"])), arrays["units"].tolist(), strict=True
+        ):
+            m = len(features)
+            N, ratios = np.zeros((m, m)), np.ones((m, m))
+            at, end = np.tril_indices(m, -1), pairs + m * (m - 1) // 2
+            N[at], ratios[at] = arrays["pairs"][pairs:end], arrays["ratios"][pairs:end]
+            c = arrays["prices"][prices : prices + m]
+            found.append(Multipliers.of(features, N, ratios, c, unit))
+            pairs, prices = end, prices + m
+        return arrays["claims"].astype(np.intp), found
 
     def _best(self) -> Iterator[Candidate | None]:
         """The vectors that were found for each sparsity."""

@@ -15,7 +15,7 @@ from orthospca.bounds.conditioning.steps import Tree
 from orthospca.certificate.files import Certificate
 from orthospca.model.result import Component
 from orthospca.search.outcome import Rung, with_arguments
-from orthospca.verify import FORMAT, VERSION
+from orthospca.verify import FORMAT, version_of
 
 #: Bytes of a matrix up to which the certificate holds it.
 LARGEST_HELD = 2**24
@@ -70,7 +70,7 @@ def make_certificate(
             arrays.update((f"stage-{k}/{name}", a) for name, a in written_rungs(known).items())
     manifest = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": version_of("components", arrays),
         "problem": {
             "kind": kind,
             "features": n,
@@ -100,6 +100,8 @@ def written_rungs(rungs: Sequence[Rung]) -> dict[str, Array]:
         values, ends = getattr(steps, name), getattr(steps, f"{name}_ends")
         arrays[f"{name}.npy"] = _ascending(values, ends)
         arrays[f"{name}_ends.npy"] = ends.astype(np.int64)
+    if steps.multipliers:
+        arrays |= _written_multipliers(steps)
     # What was found for each sparsity: nothing is proved by it, and a resumed run has it back.
     vectors = [np.zeros(0) if rung.best is None else rung.best.vector for rung in rungs]
     supports = [np.flatnonzero(vector) for vector in vectors]
@@ -108,6 +110,24 @@ def written_rungs(rungs: Sequence[Rung]) -> dict[str, Array]:
     arrays["loadings.npy"] = np.concatenate([np.zeros(0), *loadings])
     arrays["values.npy"] = np.array([0.0 if r.best is None else r.best.value for r in rungs])
     return arrays
+
+
+def _written_multipliers(steps: Tree) -> dict[str, Any]:
+    """Return the arrays of multipliers, and which step rests on which."""
+    parts = steps.multipliers
+    shared, ends = end_to_end([one.features for one in parts])
+    lower = [np.tril_indices(len(one.features), -1) for one in parts]
+    pairs = [one.N[at] for one, at in zip(parts, lower, strict=True)]
+    ratios = [one.ratios[at] for one, at in zip(parts, lower, strict=True)]
+    return {
+        "claims.npy": steps.claims.astype(np.int32),
+        "shared.npy": shared,
+        "shared_ends.npy": ends,
+        "pairs.npy": np.concatenate(pairs).astype(np.float32),
+        "ratios.npy": np.concatenate(ratios).astype(np.float32),
+        "prices.npy": np.concatenate([one.c for one in parts]).astype(np.float32),
+        "units.npy": np.array([one.unit for one in parts]),
+    }
 
 
 def _ascending(values: IntArray, ends: IntArray) -> Any:

@@ -49,6 +49,10 @@ class Node:
         The index to branch on; -1 as long as the node has not been bounded.
     payload : object
         What the bound hands down to the children (multipliers, a warm start).
+    proof : object
+        What the bound rests on: it may be that of a larger node.
+    path : tuple of bool
+        The branches from the root to it, true where the index is in.
     """
 
     included: IntArray
@@ -56,6 +60,8 @@ class Node:
     upper: float = math.inf
     branch: int = -1
     payload: Any = None
+    proof: Any = None
+    path: tuple[bool, ...] = ()
 
     @property
     def free(self) -> IntArray:
@@ -66,9 +72,10 @@ class Node:
         """Return the nodes with the branching index in, and with it out."""
         inside = np.sort(np.append(self.included, self.branch))
         outside = self.allowed[self.allowed != self.branch]
+        handed = {"payload": self.payload, "proof": self.proof}
         return (
-            Node(inside, self.allowed, self.upper, payload=self.payload),
-            Node(self.included, outside, self.upper, payload=self.payload),
+            Node(inside, self.allowed, self.upper, **handed, path=(*self.path, True)),
+            Node(self.included, outside, self.upper, **handed, path=(*self.path, False)),
         )
 
 
@@ -115,6 +122,8 @@ class NodeBound:
     fixed_upper : float
         Proved bound on what fixing removed.
     payload, proof : object
+    steps : tuple
+        How the node was made smaller, step by step.
     """
 
     upper: float
@@ -126,6 +135,7 @@ class NodeBound:
     fixed_upper: float = -math.inf
     payload: Any = None
     proof: Any = None
+    steps: tuple[Any, ...] = ()
 
 
 class Bound(Protocol):

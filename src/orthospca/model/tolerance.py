@@ -51,3 +51,7 @@ class Tolerance:
     def at_resolution(self, resolution: float) -> Tolerance:
         """Return the same tolerance for numbers that are known no better than this."""
         return replace(self, resolution=resolution)
+
+    def tightened(self, share: float) -> Tolerance:
+        """Return a share of the tolerance."""
+        return replace(self, eps=share * self.eps, gap=share * self.gap)

@@ -159,6 +159,10 @@ class TreeTuning:
         Nodes with this few supports are enumerated rather than bounded by eigenvalues.
     enumerate_below_strong : int
         The relaxation costs more, and so does a node worth enumerating.
+    enumerate_below_proved : int
+        The same for a proof: a checker tests supports one by one.
+    largest_proof : int
+        Bytes of multipliers that a proof may take.
     enumerate_without_incumbent : int
         With no incumbent there is nothing to prune by: enumeration is then the better search.
     """
@@ -166,6 +170,8 @@ class TreeTuning:
     round: int = 8
     enumerate_below: int = 200
     enumerate_below_strong: int = 100_000
+    enumerate_below_proved: int = 1000
+    largest_proof: int = 2**29
     enumerate_without_incumbent: int = 300_000
 
 

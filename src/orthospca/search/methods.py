@@ -11,6 +11,7 @@ import numpy as np
 
 from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound, gershgorin_bound
+from orthospca.bounds.conditioning.steps import Tree
 from orthospca.bounds.conditioning.walk import Conditioning
 from orthospca.bounds.share.node import ShareBound, relaxation_cost
 from orthospca.model.limits import QuietWatch, Watch
@@ -20,15 +21,21 @@ from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import DescentTuning
+from orthospca.numerics.rounding import UNIT, add_up
 from orthospca.search.descent import descend
 from orthospca.search.forms import LARGEST_RELAXED, Form, MatrixForm, with_rounding
 from orthospca.search.knowledge import Knowledge
 from orthospca.search.ladder import Ladder, searched
 from orthospca.search.outcome import NOTHING_BEGUN, Argument, Begun, Ground, Outcome, Rung
+from orthospca.search.outline import Outline
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import Candidate
 from orthospca.supports.enumeration import LARGEST_ENUMERATION
 from orthospca.supports.heuristics import find_incumbent
+
+#: What a checker may lose to rounding, in roundings of a factorisation, and the share of the
+#: tolerance that is left to it.
+CHECKING, LEFT_TO_IT = 2, 0.01
 
 
 def solve_stage(
@@ -211,7 +218,7 @@ def climb_stage(
             return known.outcome()
     if settings.method is Method.BRANCH_AND_BOUND or size == 1:
         patience = math.inf
-        if form.relaxes and not settings.proof:
+        if form.relaxes:
             # Rungs may cost what the relaxation of the whole stage is expected to.
             patience = relaxation_cost(form.n_features, settings.tuning.share)
         ladder.climb(patience, lambda: _tell_outlook(ladder, known, settings))
@@ -309,20 +316,14 @@ def close_quickly(known: Knowledge[Subproblem], settings: Settings) -> None:
 def close_rung(known: Knowledge[Subproblem], settings: Settings) -> None:
     """Close a rung on which all later ones rest: by conditioning, then by a few relaxations."""
     tuning = settings.tuning
-    if settings.proof:
-        close_quickly(known, settings)
-        return
     if descend(known, _conditioning(known, settings), replace(tuning.rung, levels=())):
         return
     if known.problem.n_features > LARGEST_RELAXED or known.watch.out_of_time():
         return
-    assert known.best is not None
     few = QuietWatch(known.watch)
     few.node_limit = known.nodes + tuning.share.rung_nodes
     known.watch = few
-    bound = ShareBound(known.problem, known.best.value, tuning.share)
-    search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings)
-    search.explore([_everything(known.problem)])
+    _relax(known, settings)
 
 
 def close_thoroughly(
@@ -349,17 +350,42 @@ def close_thoroughly(
     descent = DescentTuning(levels=(), first_budget=budget, last_budget=0, compiled_share=1.0)
     if problem.n_features > LARGEST_RELAXED:
         descent = tuning.descent
-    if settings.proof:
-        # One tree, however long it takes: what a checker can follow.
-        descent = replace(tuning.descent, last_budget=math.inf)
-    if (walk or settings.proof) and descend(known, _conditioning(known, settings), descent):
+    if walk and descend(known, _conditioning(known, settings), descent):
         return None
-    if settings.proof:
-        return known.watch.verdict(known.nodes) or Status.PROOF_LIMIT
-    assert known.best is not None
-    bound = ShareBound(problem, known.best.value, tuning.share)
-    search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings)
-    return search.explore([_everything(problem)])
+    return _relax(known, settings)
+
+
+def _relax(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
+    """Branch and bound with the relaxation; what stopped it."""
+    tuning, best = settings.tuning, known.best
+    assert best is not None
+    bound = ShareBound(known.problem, best.value, tuning.share)
+    everything = _everything(known.problem)
+    if not settings.proof:
+        search = _tree(known, bound, tuning.tree.enumerate_below_strong, settings)
+        return search.explore([everything])
+    asked, outline = known.tolerance, Outline(known.problem.sparsity)
+    known.tolerance = asked.tightened(1 - LEFT_TO_IT)
+    search = _tree(known, bound, tuning.tree.enumerate_below_proved, settings, outline)
+    try:
+        return search.explore([everything])
+    finally:
+        # Whatever stopped it, what is proved so far is a proof of a bound.
+        found = _written(known, outline)
+        if found is not None and (known.tree is None or found[0] < known.tree[0]):
+            known.tree = found
+        known.tolerance = asked
+
+
+def _written(known: Knowledge[Subproblem], outline: Outline) -> tuple[float, Tree] | None:
+    """The lowest level at which all that was found out is a proof, and that proof."""
+    level = max(known.cutoff, known.open.upper)
+    tree = outline.tree(level) if math.isfinite(level) else None
+    if tree is None:
+        return None
+    # A checker rounds in its own way.
+    n, size = known.problem.n_features, max(abs(level), known.problem.scale)
+    return add_up(level, CHECKING * n * (n + 8) * UNIT * size), tree
 
 
 def close_classically(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
@@ -383,7 +409,11 @@ def _begin(known: Knowledge[Subproblem], settings: Settings) -> None:
 
 
 def _tree(
-    known: Knowledge[Subproblem], bound: Bound, enumerate_below: int, settings: Settings
+    known: Knowledge[Subproblem],
+    bound: Bound,
+    enumerate_below: int,
+    settings: Settings,
+    outline: Outline | None = None,
 ) -> TreeSearch:
     return TreeSearch(
         known,
@@ -391,6 +421,7 @@ def _tree(
         enumerate_below=enumerate_below,
         n_jobs=settings.n_jobs,
         tuning=settings.tuning.tree,
+        outline=outline,
     )
 
 

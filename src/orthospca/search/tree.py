@@ -20,6 +20,7 @@ from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import TreeTuning
 from orthospca.search.knowledge import Knowledge
 from orthospca.search.outcome import Outcome
+from orthospca.search.outline import Outline, Written
 from orthospca.supports.best import (
     Candidate,
     best_on_support,
@@ -38,6 +39,7 @@ class _Evaluation:
     closed: Closed | None = None
     open: Node | None = None
     removed: tuple[Closed, ...] = ()
+    written: Written | None = None
 
 
 class TreeSearch:
@@ -53,6 +55,8 @@ class TreeSearch:
     n_jobs : int, optional
         Threads.
     tuning : TreeTuning
+    outline : Outline, optional
+        Where nodes are written down for a proof.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class TreeSearch:
         enumerate_below: int = 1,
         n_jobs: int | None = None,
         tuning: TreeTuning | None = None,
+        outline: Outline | None = None,
     ) -> None:
         self.knowledge = knowledge
         self.problem = knowledge.problem
@@ -70,6 +75,7 @@ class TreeSearch:
         self.enumerate_below = enumerate_below
         self.n_jobs = n_jobs
         self.tuning = tuning or TreeTuning()
+        self.outline = outline
 
     def run(self, roots: Sequence[Node]) -> Outcome:
         """Explore, and return how it ended; as :meth:`explore`."""
@@ -94,6 +100,8 @@ class TreeSearch:
                 verdict = known.watch.verdict(known.nodes)
                 if verdict is not None:
                     return verdict
+                if self.outline is not None and self.outline.nbytes > self.tuning.largest_proof:
+                    return Status.PROOF_LIMIT
                 self._evaluate_round(pool, nodes)
                 known.tell()
                 nodes = self._next_round()
@@ -119,6 +127,8 @@ class TreeSearch:
             known.record.enter(closed)
         if evaluation.closed is not None:
             known.record.enter(evaluation.closed)
+        if self.outline is not None and evaluation.written is not None:
+            self.outline.enter(evaluation.written)
         if evaluation.open is not None:
             known.open.push(evaluation.open)
 
@@ -139,8 +149,8 @@ class TreeSearch:
 
     def _close(self, node: Node) -> None:
         reason = Reason.EIGENVALUE if node.payload is None else Reason.MULTIPLIERS
-        proof = getattr(node.payload, "proof", None)
-        self.knowledge.record.enter(Closed(node.included, node.allowed, node.upper, reason, proof))
+        closed = Closed(node.included, node.allowed, node.upper, reason, node.proof)
+        self.knowledge.record.enter(closed)
 
     def _evaluate(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
         """Solve a node, or bound it."""
@@ -162,24 +172,38 @@ class TreeSearch:
                 cutoff = max(cutoff, self.knowledge.tolerance.cutoff(best.value))
         if upper <= cutoff or upper == -math.inf:
             # What fixing removed on the way belongs to the node that is closed.
-            upper = min(node.upper, max(upper, bound.fixed_upper))
-            return _closed(node, upper, bound.reason, best, bound.proof)
-        tightened = Node(bound.included, bound.allowed, upper, bound.branch, bound.payload)
+            whole = min(node.upper, max(upper, bound.fixed_upper))
+            closed = _closed(node, whole, bound.reason, best, bound.proof)
+            left = Node(bound.included, bound.allowed, upper, proof=bound.proof, path=node.path)
+            return replace(closed, written=Written(left, bound.steps))
+        tightened = Node(
+            bound.included,
+            bound.allowed,
+            upper,
+            bound.branch,
+            bound.payload,
+            bound.proof,
+            node.path,
+        )
         removed: tuple[Closed, ...] = ()
         if bound.fixed_upper > -math.inf:
             kept = (bound.included, bound.allowed)
             removed = (_removed(node, kept, bound.fixed_upper, bound.proof),)
         finished = self._finish(tightened, best, cutoff)
         if finished is None:
-            return _Evaluation(best, open=tightened, removed=removed)
-        return replace(finished, removed=removed)
+            written = Written(tightened, bound.steps)
+            return _Evaluation(best, open=tightened, removed=removed, written=written)
+        assert finished.written is not None
+        return replace(
+            finished, removed=removed, written=replace(finished.written, steps=bound.steps)
+        )
 
     def _finish(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation | None:
         """Solve a node that is small enough to need no bound; None if it is not."""
         problem = self.problem
         if len(node.allowed) <= problem.sparsity or len(node.included) >= problem.sparsity:
             return self._solve_support(node, incumbent)
-        if no_feasible_vector(problem, node.allowed):
+        if self.outline is None and no_feasible_vector(problem, node.allowed):
             return _closed(node, -math.inf, Reason.INFEASIBLE, incumbent)
         count = count_supports(len(node.included), len(node.allowed), problem.sparsity)
         if count <= self.enumerate_below:
@@ -193,7 +217,8 @@ class TreeSearch:
         if incumbent is not None and (best is None or best.value < incumbent.value):
             best = incumbent
         upper = min(node.upper, upper_on_support(self.problem, support))
-        return _closed(node, upper, Reason.SUPPORT, best)
+        closed = _closed(node, upper, Reason.SUPPORT, best)
+        return replace(closed, written=Written(node, tested=True))
 
     def _enumerate(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
         stop = self.knowledge.watch.out_of_time
@@ -201,8 +226,11 @@ class TreeSearch:
             self.problem, node.included, node.allowed, incumbent, cutoff, stop
         )
         if found.complete:
-            return _closed(node, min(node.upper, found.upper), Reason.ENUMERATED, found.best)
-        return _Evaluation(found.best, open=replace(node, branch=int(node.free[0])))
+            upper = min(node.upper, found.upper)
+            closed = _closed(node, upper, Reason.ENUMERATED, found.best)
+            return replace(closed, written=Written(node, tested=True))
+        left = replace(node, branch=int(node.free[0]))
+        return _Evaluation(found.best, open=left, written=Written(left))
 
 
 def _closed(

@@ -1,14 +1,15 @@
-"""The record of a conditioned walk: its steps, end to end in a few arrays."""
+"""The record of a proof: steps of a walk, conditioned or by multipliers, in a few arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
 
 from orthospca._typing import IntArray
+from orthospca.bounds.share.claim import Multipliers
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +26,15 @@ class Step:
     forced : integer array
         Indices without which nothing reaches the level.  If there are any, the node has one child,
         in which they are included; none, if there are more of them than places.
+    multipliers : Multipliers or None
+        What the step rests on instead of conditioning.  It then removes some features or forces
+        one, and what is left is the node of the next step, unless nothing is.
     """
 
     removed: IntArray
     branch: int = -1
     forced: IntArray = field(default_factory=lambda: np.arange(0))
+    multipliers: Multipliers | None = None
 
 
 class Tree(Sequence[Step]):
@@ -43,6 +48,13 @@ class Tree(Sequence[Step]):
         What each step removes, and forces, one step after the other.
     removed_ends, forced_ends : integer arrays
         Where those of each step end.
+
+    Attributes
+    ----------
+    multipliers : tuple of Multipliers
+        What steps rest on; none, unless :meth:`resting_on` says so.
+    claims : integer array
+        Which of them each step rests on, or -1.
     """
 
     def __init__(
@@ -54,6 +66,8 @@ class Tree(Sequence[Step]):
         forced_ends: IntArray,
     ) -> None:
         self.branches = branches
+        self.claims: IntArray = np.full(len(branches), -1)
+        self.multipliers: tuple[Multipliers, ...] = ()
         self.removed, self.removed_ends = removed, removed_ends
         self.forced, self.forced_ends = forced, forced_ends
 
@@ -63,7 +77,12 @@ class Tree(Sequence[Step]):
         steps = list(steps)
         removed, forced = ([getattr(s, name) for s in steps] for name in ("removed", "forced"))
         branches = _joined([np.array([step.branch for step in steps], dtype=np.intp)])
-        return cls(branches, *_end_to_end(removed), *_end_to_end(forced))
+        # Several steps may rest on the same ones.
+        used = {id(s.multipliers): s.multipliers for s in steps if s.multipliers is not None}
+        places = {key: i for i, key in enumerate(used)}
+        claims = np.array([places.get(id(step.multipliers), -1) for step in steps], dtype=np.intp)
+        tree = cls(branches, *_end_to_end(removed), *_end_to_end(forced))
+        return tree.resting_on(claims, tuple(used.values()))
 
     @classmethod
     def joined(cls, trees: Iterable[Tree]) -> Tree:
@@ -77,7 +96,18 @@ class Tree(Sequence[Step]):
             shifts = np.cumsum([0, *lengths])
             moved = [getattr(t, ends) + s for t, s in zip(trees, shifts, strict=False)]
             parts += [_joined([getattr(tree, values) for tree in trees]), _joined(moved, np.int64)]
-        return cls(_joined([tree.branches for tree in trees]), *parts)
+        shifts = np.cumsum([0, *(len(tree.multipliers) for tree in trees)])
+        pairs = zip(trees, shifts, strict=False)
+        claims = _joined([np.where(t.claims < 0, -1, t.claims + s) for t, s in pairs])
+        multipliers = [one for tree in trees for one in tree.multipliers]
+        joined = cls(_joined([tree.branches for tree in trees]), *parts)
+        return joined.resting_on(claims, multipliers)
+
+    def resting_on(self, claims: IntArray, multipliers: Sequence[Multipliers]) -> Tree:
+        """Return the same steps with these multipliers."""
+        tree = Tree(*self._arrays)
+        tree.claims, tree.multipliers = claims, tuple(multipliers)
+        return tree
 
     def __len__(self) -> int:
         return len(self.branches)
@@ -95,7 +125,9 @@ class Tree(Sequence[Step]):
         i %= len(self)
         removed = self.removed[self.removed_ends[i - 1] if i else 0 : self.removed_ends[i]]
         forced = self.forced[self.forced_ends[i - 1] if i else 0 : self.forced_ends[i]]
-        return Step(removed, int(self.branches[i]), forced)
+        claim = int(self.claims[i])
+        multipliers = self.multipliers[claim] if claim >= 0 else None
+        return Step(removed, int(self.branches[i]), forced, multipliers)
 
     def __iter__(self) -> Iterator[Step]:
         return (self[i] for i in range(len(self)))
@@ -103,10 +135,11 @@ class Tree(Sequence[Step]):
     @property
     def nbytes(self) -> int:
         """Memory taken."""
-        return sum(int(array.nbytes) for array in self._arrays)
+        multipliers = sum(one.nbytes for one in self.multipliers)
+        return multipliers + sum(int(array.nbytes) for array in self._arrays)
 
     @property
-    def _arrays(self) -> tuple[IntArray, ...]:
+    def _arrays(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
         return self.branches, self.removed, self.removed_ends, self.forced, self.forced_ends
 
     def embedded(self, places: IntArray) -> Tree:
@@ -115,7 +148,14 @@ class Tree(Sequence[Step]):
         chosen = self.branches >= 0
         branches[chosen] = places[self.branches[chosen]]
         removed, forced = _joined([places[self.removed]]), _joined([places[self.forced]])
-        return Tree(_joined([branches]), removed, self.removed_ends, forced, self.forced_ends)
+        tree = Tree(_joined([branches]), removed, self.removed_ends, forced, self.forced_ends)
+        multipliers = [replace(one, features=places[one.features]) for one in self.multipliers]
+        return tree.resting_on(self.claims, multipliers)
+
+    def times(self, unit: float) -> Tree:
+        """Return the tree for a matrix that is multiplied by a power of two."""
+        multipliers = [replace(one, unit=one.unit * unit) for one in self.multipliers]
+        return self.resting_on(self.claims, multipliers)
 
 
 def _end_to_end(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:

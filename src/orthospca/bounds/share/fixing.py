@@ -13,8 +13,8 @@ FAILURES = 4
 NEARLY_IN = 0.95
 
 
-def ruled_out(claim: Claim, weights: Array, level: float) -> IntArray:
-    """Return places of features that no support above a level contains.
+def ruled_out(claim: Claim, weights: Array, level: float) -> list[IntArray]:
+    """Return places of features that no support above a level contains, in groups.
 
     Many are tested at once, with what all of them have in common, the most hopeless first; where
     that fails, in smaller groups.
@@ -43,7 +43,7 @@ def ruled_out(claim: Claim, weights: Array, level: float) -> IntArray:
             size = max(len(group) // 3, 1)
         else:
             start, failures = start + 1, failures + 1
-    return np.sort(np.concatenate([hopeful[:0], *out]))
+    return out
 
 
 def ruled_in(claim: Claim, shares: Array, level: float) -> IntArray:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthospca._typing import IntArray
+from orthospca.bounds.conditioning.steps import Step
 from orthospca.bounds.share.claim import Claim, Multipliers
 from orthospca.bounds.share.fixing import ruled_in, ruled_out
 from orthospca.bounds.share.method import ShareMethod
@@ -78,7 +79,8 @@ class _Work:
         self.problem = bound.problem
         self.included, self.allowed = node.included, node.allowed
         self.upper, self.removed = node.upper, -math.inf
-        self.proved: Proved | None = None
+        self.proved: Proved | None = node.proof if isinstance(node.proof, Proved) else None
+        self.steps: list[Step] = []
         self.supports: list[IntArray] = []
         self.iterate = bound.method(self.allowed, self.included, inherited)
 
@@ -88,23 +90,27 @@ class _Work:
         return len(self.allowed) <= size or len(self.included) >= size
 
     def run(self, cutoff: float, watch: Watch, patience: float) -> None:
-        tuning, last = self.bound.tuning, math.inf
-        checks = 0
+        tuning, checks = self.bound.tuning, 0
+        # Of the last checks: bounds go up and down on their way, and one step says little.
+        earlier = [math.inf, math.inf]
         while not self.determined:
             went_on = self.iterate.run(tuning.between_checks, watch.out_of_time)
-            claim = self._claim(self.iterate.multipliers())
+            multipliers = self.iterate.multipliers()
+            claim = self._claim(multipliers)
             checks += 1
             if self.upper <= cutoff or not went_on:
                 break
-            gain, missing = last - claim.upper, self.upper - cutoff
-            if checks > tuning.first_checks and missing > patience * max(gain, 0.0):
+            gain, missing = 0.5 * (earlier[0] - self.upper), self.upper - cutoff
+            if checks > tuning.first_checks and missing > patience * gain:
                 # At this pace it takes too long: smaller nodes will be easier; unless single
                 # precision is what is missing, and the largest eigenvalue all there is to it.
                 self._claim(Multipliers.none(self.allowed, self.bound.unit))
                 break
-            last = claim.upper
+            earlier = [earlier[1], self.upper]
             if missing <= tuning.fix_within * max(abs(cutoff), self.bound.unit):
-                self._fix(claim, cutoff)
+                self._fix(claim, multipliers, cutoff)
+                if self.upper <= cutoff:
+                    break
         self._round()
 
     def _claim(self, multipliers: Multipliers) -> Claim:
@@ -114,25 +120,35 @@ class _Work:
             self.upper, self.proved = claim.upper, Proved(self.included, multipliers)
         return claim
 
-    def _fix(self, claim: Claim, level: float) -> None:
+    def _fix(self, claim: Claim, multipliers: Multipliers, level: float) -> None:
         """Drop features that no support above the level contains; include those that all do."""
-        iterate = self.iterate
-        out = ruled_out(claim, iterate.X.diagonal().astype(float), level)
-        into = ruled_in(claim, iterate.shares, level)
+        iterate, features = self.iterate, claim.features
+        groups = [
+            np.sort(features[group])
+            for group in ruled_out(claim, iterate.X.diagonal().astype(float), level)
+        ]
+        into = features[ruled_in(claim, iterate.shares, level)]
+        out = np.concatenate([features[:0], *groups])
         if len(out) == 0 and len(into) == 0:
             return
         self.removed = max(self.removed, level)
-        features = claim.features
-        self.included = np.union1d(self.included, features[np.setdiff1d(into, out)])
-        self.allowed = np.delete(features, out)
-        if len(np.intersect1d(into, out)) or len(self.included) > self.problem.sparsity:
+        neither = np.intersect1d(into, out)
+        if len(neither) or len(into) > self.problem.sparsity - len(self.included):
             # What every support must have none can have: there is no such support.
-            self.allowed, self.included = features[:0], features[:0]
+            groups, into = [], neither[:1] if len(neither) else into
             self.upper = min(self.upper, level)
-        elif len(self.allowed) == len(self.included):
-            # What is included, alone, is part of a support with a feature that is out.
+            self.proved = Proved(np.union1d(self.included, into), multipliers)
+        self.steps += [Step(group, multipliers=multipliers) for group in groups]
+        self.allowed = np.setdiff1d(features, np.concatenate([features[:0], *groups]))
+        if len(self.allowed) == len(self.included):
+            # Nothing can be added to what is included, and alone it is in some support of a group.
             self.upper = min(self.upper, level)
-        elif not self.determined:
+        for i in range(len(into)):
+            if self.determined:
+                break
+            self.steps.append(Step(features[:0], -1, into[i : i + 1], multipliers))
+            self.included = np.union1d(self.included, into[i : i + 1])
+        if self.upper > level and not self.determined:
             self.iterate = self.bound.method(self.allowed, self.included, iterate)
 
     def _round(self) -> None:
@@ -166,4 +182,5 @@ class _Work:
             fixed_upper=self.removed,
             payload=payload,
             proof=self.proved,
+            steps=tuple(self.steps),
         )
