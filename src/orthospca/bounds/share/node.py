@@ -90,9 +90,8 @@ class _Work:
         return len(self.allowed) <= size or len(self.included) >= size
 
     def run(self, cutoff: float, watch: Watch, patience: float) -> None:
-        tuning, checks = self.bound.tuning, 0
-        # Of the last checks: bounds go up and down on their way, and one step says little.
-        earlier = [math.inf, math.inf]
+        tuning, last = self.bound.tuning, math.inf
+        checks = 0
         while not self.determined:
             went_on = self.iterate.run(tuning.between_checks, watch.out_of_time)
             multipliers = self.iterate.multipliers()
@@ -100,13 +99,13 @@ class _Work:
             checks += 1
             if self.upper <= cutoff or not went_on:
                 break
-            gain, missing = 0.5 * (earlier[0] - self.upper), self.upper - cutoff
-            if checks > tuning.first_checks and missing > patience * gain:
+            gain, missing = last - claim.upper, self.upper - cutoff
+            if checks > tuning.first_checks and missing > patience * max(gain, 0.0):
                 # At this pace it takes too long: smaller nodes will be easier; unless single
                 # precision is what is missing, and the largest eigenvalue all there is to it.
                 self._claim(Multipliers.none(self.allowed, self.bound.unit))
                 break
-            earlier = [earlier[1], self.upper]
+            last = claim.upper
             if missing <= tuning.fix_within * max(abs(cutoff), self.bound.unit):
                 self._fix(claim, multipliers, cutoff)
                 if self.upper <= cutoff:
