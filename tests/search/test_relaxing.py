@@ -86,6 +86,15 @@ def test_sequences_are_optimal() -> None:
     assert check_sequences(range(36), 5) > 100
 
 
+def test_every_feature_is_ruled_out_at_once() -> None:
+    """Tests a circulant, with which all features are out while the bound is just above the level.
+
+    None of them can be told from another, and fixing leaves a node without any feature.
+    """
+    assert drawn(584).kind == "circulant"
+    check_sequences(range(584, 585), 7)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_sequences_are_optimal_at_length(part: int) -> None:

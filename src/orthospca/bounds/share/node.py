@@ -125,8 +125,11 @@ class _Work:
         features = claim.features
         self.included = np.union1d(self.included, features[np.setdiff1d(into, out)])
         self.allowed = np.delete(features, out)
-        if len(np.intersect1d(into, out)) or len(self.included) > self.problem.sparsity:
-            # What every support must have none can have: there is no such support.
+        size = self.problem.sparsity
+        contradictory = len(np.intersect1d(into, out)) > 0 or len(self.included) > size
+        if contradictory or len(self.allowed) < size:
+            # What every support must have none can have, or every set of p features has one that
+            # is out, and smaller supports are part of such sets: there is none above the level.
             self.allowed, self.included = features[:0], features[:0]
             self.upper = min(self.upper, level)
         elif not self.determined:
