@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The benchmarks are not installed; they are run from the checkout.
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import check, child, dspca, grid, instances  # noqa: E402
+from benchmarks import anytime, check, child, dspca, grid, instances  # noqa: E402
 from benchmarks.page import __main__ as page  # noqa: E402
 from benchmarks.page import fits, stored  # noqa: E402
 from benchmarks.peers import baselines, problems, r_tools, tools, tuning  # noqa: E402
@@ -322,3 +322,12 @@ def test_the_stored_check_has_every_solve_of_the_subset():
     """Tests that nothing of the subset is compared with nothing."""
     known = {(row["instance"], row["p"], row["K"]) for row in check.read(ROOT / check.STORED)}
     assert known == {(asked.instance, str(asked.p), str(asked.K)) for asked in check.SUBSET}
+
+
+def test_gap_at_a_moment():
+    """Tests the largest gap of all components at moments, one after the end among them."""
+    told = [(0, 0.5, 0.2), (1, 0.9, np.inf), (1, 2.0, 0.4), (0, 2.5, 0.01), (1, 3.5, 0.02)]
+    history = [SimpleNamespace(stage=k, elapsed=t, gap=gap) for k, t, gap in told]
+    times, gaps = anytime.gap_over_time(SimpleNamespace(history=history), 2, 4.0)
+    found = [anytime.gap_at(moment, times, gaps) for moment in (1.0, 2.2, 3.0, 10.0)]
+    assert found == [1.0, 0.4, 0.4, 0.02]

@@ -38,7 +38,7 @@ def relaxations() -> str:
         values = {
             row["bound"]: (
                 max(float(row["gap"]), SMALLEST_GAP),
-                "full" if row["bound"].startswith(("strong", "solve")) else "ring",
+                "full" if row["bound"].startswith(("share", "solve")) else "ring",
             )
             for row in rows
         }

@@ -458,7 +458,12 @@ def check_bound(case: Case, node: Node, bound: NodeBound, cutoff: float) -> None
     """What a bound says of a node, against every support of it."""
     kept = case.inside(bound)
     gone = [T for T in case.inside(node) if T not in kept]
-    assert set(node.included) <= set(bound.included) <= set(bound.allowed) <= set(node.allowed)
+    assert set(bound.included) <= set(bound.allowed) <= set(node.allowed)
+    if len(bound.allowed):
+        assert set(node.included) <= set(bound.included)
+    else:
+        # Nothing is left of it: then it is closed.
+        assert bound.upper <= cutoff
     assert case.above(bound.upper, kept) is None
     assert case.above(cutoff, gone) is None
     assert case.above(max(bound.upper, bound.fixed_upper), gone) is None
@@ -470,8 +475,9 @@ def check_bound(case: Case, node: Node, bound: NodeBound, cutoff: float) -> None
 def is_open(case: Case, bound: NodeBound, cutoff: float) -> bool:
     """Whether the search would branch on what is left of the node."""
     determined = len(bound.allowed) <= case.p or len(bound.included) >= case.p
-    infeasible = no_feasible_vector(case.problem, bound.allowed)
-    return bound.upper > cutoff and not determined and not infeasible
+    if bound.upper <= cutoff or determined:
+        return False
+    return not no_feasible_vector(case.problem, bound.allowed)
 
 
 #: How often a bound is proved, when progress is judged, and from where on features are fixed.
