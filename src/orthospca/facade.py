@@ -129,9 +129,9 @@ def solve(
     proof : bool
         Whether the result carries a certificate, ``Result.certificate``, that
         :func:`orthospca.verify` accepts without trusting the solver.  Only such arguments are then
-        used as it can hold: one tree for each stage, no relaxation, and no blocks, so that a
-        threshold has no effect; for a joint set the bound of one matrix, without branching.  Where
-        they leave a gap, the status is ``PROOF_LIMIT``.
+        used as it can hold: no blocks, so that a threshold has no effect, and no multipliers of
+        more than some hundred megabytes; for a joint set the bound of one matrix, without
+        branching.  Where they leave a gap, the status is ``PROOF_LIMIT``.
     resume : path, optional
         A file to keep the certificate in, with ``proof`` as if it were true.  If it is there
         already, it is verified, its finished stages and rungs are not proved again, and one of
