@@ -14,7 +14,7 @@ from benchmarks.timing import Units, timed
 from orthospca import DataCovariance, solve
 from orthospca._typing import Array
 from orthospca.bounds.conditioning.walk import Conditioning
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model import settings as model
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
@@ -103,7 +103,7 @@ def _solve(name: str, p: int, k: int, gap: float) -> Case:
         found = {}
         for way, tuning in (("in NumPy", IN_NUMPY), ("compiled", DEFAULT)):
             asked = model.Settings.validate(gap=gap, time_limit=limit, tuning=tuning)
-            found[way] = timed(lambda asked=asked: solve_as_set(Q, p, k, asked))
+            found[way] = timed(lambda asked=asked: solve_with(Q, p, k, asked))
         (plain, before), (quick, after) = found["in NumPy"], found["compiled"]
         return [
             {

@@ -12,7 +12,7 @@ from orthospca import DataCovariance, Result, solve
 from orthospca.data.profiles import TILE_ROWS
 from orthospca.data.tiles import TILE_COLUMNS
 from orthospca.datasets import make_planted_samples
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.settings import Settings as SolverSettings
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.wide.stage import WideProblem
@@ -59,7 +59,7 @@ def _case(n: int, noise: float) -> Case:
             problem = WideProblem(covariance, SPARSITY, asked)
 
             def call() -> Result:
-                return solve_as_set(covariance, SPARSITY, COMPONENTS, asked, learnt=problem)
+                return solve_with(covariance, SPARSITY, COMPONENTS, asked, learnt=problem)
 
             result, seconds = timed(call)
             product = _product_seconds(covariance, problem)

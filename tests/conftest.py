@@ -70,7 +70,7 @@ TOGETHER = {
     "tests/paper/test_paper.py",
     "tests/search/test_reference.py",
     "tests/test_benchmarks.py",
-    "tests/wide/test_form.py",
+    "tests/wide/test_view.py",
 }
 
 

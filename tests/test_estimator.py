@@ -24,7 +24,7 @@ from helpers.wide import tuned
 from orthospca import OrthogonalSparsePCA, Status, datasets, solve
 from orthospca import estimator as module
 from orthospca.data import moments
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 
 CONTAINERS = [sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.coo_array]
 
@@ -640,7 +640,7 @@ def test_open_gap_is_announced():
 
 def stopped_after(count):
     def stopped(*args, **kwargs):
-        result = solve_as_set(*args, **kwargs)
+        result = solve_with(*args, **kwargs)
         return replace(result, stages=result.stages[:count], status=Status.TIME_LIMIT)
 
     return stopped
@@ -648,7 +648,7 @@ def stopped_after(count):
 
 def test_fewer_components_than_asked(monkeypatch, wine):
     """Tests that a limit that came before a component was found is announced."""
-    monkeypatch.setattr(module, "solve_as_set", stopped_after(1))
+    monkeypatch.setattr(module, "solve_with", stopped_after(1))
     estimator = OrthogonalSparsePCA(3, 4, covariance="correlation")
     with pytest.warns(ConvergenceWarning, match=r"n_components=3 .* only 1 were found \(time"):
         scores = estimator.fit_transform(wine)
@@ -658,7 +658,7 @@ def test_fewer_components_than_asked(monkeypatch, wine):
 
 def test_interrupt_before_the_first_component(monkeypatch, wine):
     """Tests that there is no fitted estimator without a component."""
-    monkeypatch.setattr(module, "solve_as_set", stopped_after(0))
+    monkeypatch.setattr(module, "solve_with", stopped_after(0))
     with pytest.raises(KeyboardInterrupt):
         OrthogonalSparsePCA().fit(wine)
 

@@ -22,7 +22,7 @@ from helpers.truth import (
 from helpers.wide import tuned
 from orthospca import DataCovariance, Status, datasets, solve, sparsity_path
 from orthospca import path as module
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.links import averaging_bound
 from orthospca.model.settings import Settings
 from orthospca.model.tolerance import Tolerance
@@ -143,14 +143,14 @@ def test_a_result_with_an_open_gap_is_not_taken_over(monkeypatch):
     asked = []
 
     def open_at_first(Q, sparsity, *args, **kwargs):
-        result = solve_as_set(Q, sparsity, *args, **kwargs)
+        result = solve_with(Q, sparsity, *args, **kwargs)
         asked.append(sparsity)
         if len(asked) > 1:
             return result
         first = replace(result.stages[0], upper_bound=9.0, status=Status.TIME_LIMIT)
         return replace(result, stages=(first,), status=Status.TIME_LIMIT)
 
-    monkeypatch.setattr(module, "solve_as_set", open_at_first)
+    monkeypatch.setattr(module, "solve_with", open_at_first)
     path = sparsity_path(known.matrix, [6, 8])
     assert asked == [8, 6]
     assert path.results[0].status is Status.OPTIMAL
@@ -195,7 +195,7 @@ def test_a_better_component_of_a_smaller_sparsity_is_used(monkeypatch):
     poor[0] = 1.0
 
     def poor_at_five(Q, sparsity, *args, **kwargs):
-        result = solve_as_set(Q, sparsity, *args, **kwargs)
+        result = solve_with(Q, sparsity, *args, **kwargs)
         if sparsity < 5:
             return result
         first = replace(
@@ -203,7 +203,7 @@ def test_a_better_component_of_a_smaller_sparsity_is_used(monkeypatch):
         )
         return replace(result, stages=(first, *result.stages[1:]), status=Status.TIME_LIMIT)
 
-    monkeypatch.setattr(module, "solve_as_set", poor_at_five)
+    monkeypatch.setattr(module, "solve_with", poor_at_five)
     path = sparsity_path(Q, [4, 5])
     assert path.variances[1, 0] == path.variances[0, 0] > 1.0
     np.testing.assert_array_equal(path.results[1].components, path.results[0].components)
@@ -284,7 +284,7 @@ def test_interrupt_before_anything(monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "solve_as_set", interrupt)
+    monkeypatch.setattr(module, "solve_with", interrupt)
     path = sparsity_path(hard(), [2, 3], n_components=2)
     assert path.sparsities == ()
     assert path.variances.shape == (0, 2)

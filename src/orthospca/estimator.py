@@ -21,12 +21,12 @@ from orthospca._typing import AnyArray, Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.moments import matrix_of, sum_of_squares, validate_weights
-from orthospca.facade import FORMING_SHARE, can_do_without, solve_as_set
+from orthospca.facade import FORMING_SHARE, can_do_without, solve_with
 from orthospca.model import words
 from orthospca.model.limits import Watch
+from orthospca.model.printing import ProgressPrinter
 from orthospca.model.result import Result, Status, format_gap
 from orthospca.model.settings import Settings
-from orthospca.model.telling import Teller
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.model.validation import (
     column_name,
@@ -219,7 +219,9 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             raise InputError(f"method must be one of {known}, got {self.method!r}")
         settings = self._settings()
         together = settings.objective is Objective.JOINT
-        teller = Teller(type(self).__name__, self.n_components, self.verbose, together=together)
+        teller = ProgressPrinter(
+            type(self).__name__, self.n_components, self.verbose, together=together
+        )
         # The limit is for everything, and so the clock starts before the data are looked at.
         watch = settings.watch(teller if self.verbose else None)
         if self.covariance == "precomputed":
@@ -472,7 +474,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if self.n_components > n:
             raise InputError(f"n_components={self.n_components} must be at most n_features={n}")
         sparsity = _at_most(self.sparsity, n)
-        result = solve_as_set(
+        result = solve_with(
             Q, sparsity, self.n_components, settings, self.threshold, watch=watch, form=False
         )
         names = getattr(self, "feature_names_in_", None)

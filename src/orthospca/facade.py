@@ -168,7 +168,7 @@ def solve(
         callback=callback,
         proof=proof or resume is not None,
     )
-    return solve_as_set(
+    return solve_with(
         Q,
         sparsity,
         n_components,
@@ -180,7 +180,7 @@ def solve(
     )
 
 
-def solve_as_set(
+def solve_with(
     Q: Any,
     sparsity: Any,
     n_components: Any,

@@ -29,12 +29,10 @@ from orthospca.data.covariance import DataCovariance
 from orthospca.model.result import Component, Result, Status
 from orthospca.model.tolerance import Tolerance
 
-FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
-
 
 def taken_over(larger: Result | None, sparsity: int) -> Result | None:
     """Return the result for a larger sparsity if it is one for this sparsity too (fact 3)."""
-    if larger is None or larger.status not in FINISHED:
+    if larger is None or not larger.status.finished:
         return None
     if any(len(support) > sparsity for support in larger.supports):
         return None

@@ -17,8 +17,8 @@ from orthospca._methods import Method
 from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
-from orthospca.facade import can_do_without, formed_in_time, is_wide, solve_as_set
-from orthospca.links import FINISHED, Links, taken_over
+from orthospca.facade import can_do_without, formed_in_time, is_wide, solve_with
+from orthospca.links import Links, taken_over
 from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Progress, Result, Status
 from orthospca.model.settings import Settings
@@ -164,9 +164,7 @@ def path_as_set(
         watcher = _Watcher(sparsity, callback, links, known if count == 1 else math.inf)
         limited = replace(settings, time_limit=seconds)
         start = () if point is None else (point,)
-        result = solve_as_set(
-            covariance, sparsity, count, limited, threshold, watcher, learnt, start
-        )
+        result = solve_with(covariance, sparsity, count, limited, threshold, watcher, learnt, start)
         rungs.update(_certified(result))
         stop = watcher.stopped or (result.status is Status.INTERRUPTED and not watcher.met)
         result = replace(result, feature_names=names)
@@ -206,7 +204,7 @@ def path_as_set(
         stop = True
     reached = tuple(sorted(found))
     results = links.connect(reached, [found[p] for p in reached])
-    open_statuses = [r.status for r in results if r.status not in FINISHED]
+    open_statuses = [r.status for r in results if not r.status.finished]
     # A limit says more than what rounding leaves.
     open_statuses.sort(key=lambda status: status is Status.PRECISION)
     if not stop and len(reached) < len(asked):

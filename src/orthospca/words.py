@@ -1,7 +1,6 @@
 """Public name of :mod:`orthospca.model.words`."""
 
 from orthospca.model.words import (
-    FINISHED,
     IN_ITS_PLACE,
     OBJECTIVES,
     REASONS,
@@ -23,7 +22,6 @@ from orthospca.model.words import (
 )
 
 __all__ = [
-    "FINISHED",
     "IN_ITS_PLACE",
     "OBJECTIVES",
     "REASONS",

@@ -43,18 +43,18 @@ from orthospca.bounds.conditioning.walk import Conditioning, Dive
 from orthospca.bounds.share import node as share
 from orthospca.bounds.share.claim import Multipliers
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Closed, Node, Reason
+from orthospca.model.nodes import Closed, ClosedBy, Node
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import DescentTuning, ShareTuning, Tuning, WalkTuning
 from orthospca.numerics.threads import single_threaded_blas
-from orthospca.search import descent, knowledge, methods, tree
+from orthospca.search import descent, methods, state, tree
 from orthospca.search.descent import descend
-from orthospca.search.knowledge import Knowledge, Record
 from orthospca.search.methods import bound_without_branching, close_thoroughly
 from orthospca.search.outcome import Outcome
+from orthospca.search.state import StageState, StepLog
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import Candidate
 from orthospca.supports.enumeration import count_supports
@@ -766,7 +766,7 @@ def solve_thoroughly(
     """A descent, beginning with the vector of a support of a given rank, then all other means."""
     settings = Settings(n_jobs=n_jobs, tuning=plain(budgets))
     tolerance = tolerance.at_resolution(case.problem.resolution)
-    known = Knowledge(case.problem, tolerance, watch, case.candidate(rank))
+    known = StageState(case.problem, tolerance, watch, case.candidate(rank))
     work = Conditioning(case.problem, settings.tuning.walk, known.tally)
     try:
         if descend(known, work, settings.tuning.descent):
@@ -851,7 +851,7 @@ def test_levels_of_a_descent() -> None:
     for known_before, asked_first in ((9.0, 1.3), (1.3, 1.1), (1.02, 1.01)):
         for lowest in (1.0 + 1e-9, 1.005, 1.2):
             stub = Stub(lowest)
-            known = Knowledge(problem, Tolerance(0.0, 0.0), Watch(), best, known_before)
+            known = StageState(problem, Tolerance(0.0, 0.0), Watch(), best, known_before)
             assert not descend(known, stub, DescentTuning())  # type: ignore[arg-type]
             reached = [level for level in stub.asked if level >= lowest]
             assert known.upper == min([known_before, *reached])
@@ -972,7 +972,7 @@ def test_out_of_time_at_any_moment(budgets: tuple[float, ...]) -> None:
 class InterruptAt:
     """Raises Ctrl-C before a chosen line of the modules under test, counted as executed."""
 
-    FILES = tuple(m.__file__ for m in (walk, steps, descent, tree, methods, share, knowledge))
+    FILES = tuple(m.__file__ for m in (walk, steps, descent, tree, methods, share, state))
 
     def __init__(self, line: int) -> None:
         self.left = line
@@ -1029,25 +1029,25 @@ def test_interrupt_at_any_line(budgets: tuple[float, ...]) -> None:
 def test_a_component_in_hand_is_not_lost() -> None:
     """Tests that what was found before survives if nothing feasible is left of a node."""
     problem = Subproblem(np.diag([3.0, 2.0, 1.0, 0.0]), 1, np.eye(4)[:, :2])
-    search = TreeSearch(Knowledge(problem, Tolerance(), Watch()), ClassicalBound(problem))
+    search = TreeSearch(StageState(problem, Tolerance(), Watch()), ClassicalBound(problem))
     found = Candidate(1.0, np.eye(4)[2])
     evaluation = search._finish(Node(np.arange(0), np.arange(2)), found, 1.0)
     assert evaluation is not None
     assert evaluation.closed is not None
-    assert evaluation.closed.reason is Reason.INFEASIBLE
+    assert evaluation.closed.reason is ClosedBy.INFEASIBLE
     assert evaluation.best is found
 
 
 @pytest.mark.parametrize("kind", ["tree", "multipliers"])
 def test_proofs_are_kept_up_to_a_limit(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that the memory for proofs is bounded: a search may record millions of steps."""
-    record = Record()
+    record = StepLog()
     multipliers = Multipliers.none(np.arange(9), 1.0)
     steps = Tree.of([Step(np.arange(10), 3) for _ in range(9)])
     proof = steps if kind == "tree" else share.Proved(np.arange(0), multipliers)
     size = steps.nbytes if kind == "tree" else 4 * (9 * 9 + 9 * 9 + 9)
-    monkeypatch.setattr(knowledge, "LARGEST_RECORD", int(2.5 * size))
+    monkeypatch.setattr(state, "LARGEST_RECORD", int(2.5 * size))
     for _ in range(5):
-        record.enter(Closed(np.arange(0), np.arange(9), 1.0, Reason.CONDITIONED, proof))
+        record.enter(Closed(np.arange(0), np.arange(9), 1.0, ClosedBy.CONDITIONED, proof))
     assert [closed.proof is None for closed in record.closed] == [False, False, True, True, True]
     assert record.upper == 1.0

@@ -18,10 +18,10 @@ import pytest
 from helpers.critical import Critical, first_level, is_definite
 from orthospca import solve
 from orthospca.bounds.conditioning import compiled, state
-from orthospca.bounds.conditioning.state import State
-from orthospca.bounds.conditioning.steps import Record, Step, Tree
+from orthospca.bounds.conditioning.state import LoopState
+from orthospca.bounds.conditioning.steps import Step, StepLog, Tree
 from orthospca.bounds.conditioning.walk import Conditioning, Tally, Walk
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.nodes import Node
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
@@ -202,11 +202,11 @@ def first_step(
     tuning = WalkTuning(penalties=(penalty,), enumerate_below=0, full_share=share)
     poor = Candidate(-math.inf, np.zeros(problem.n_features))
     walk = Walk.of_a_part(Conditioning(problem, tuning), poor, level, level)
-    begun = State.of(kernel(), walk, walk.node(inside, free, 0))
-    code = begun.advance((0, share, 3, 2000, 100), 0.0)
+    resumption = LoopState.of(kernel(), walk, walk.node(inside, free, 0))
+    code = resumption.advance((0, share, 3, 2000, 100), 0.0)
     if code == kernel().STUCK:
         return None
-    step = begun.recorded()[0]
+    step = resumption.recorded()[0]
     return set(step.removed.tolist()), set(step.forced.tolist())
 
 
@@ -275,8 +275,8 @@ def test_not_a_number_rules_nothing_out(value: float) -> None:
     matrix[0, 1] = matrix[1, 0] = value
     for inside in (0, 1):
         places = np.arange(5), np.arange(inside), np.arange(inside, 5)
-        begun = State(kernel(), matrix, 3.0, *places, 3, 1)
-        code = begun.advance((0, 4, 3, 2000, 100))
+        resumption = LoopState(kernel(), matrix, 3.0, *places, 3, 1)
+        code = resumption.advance((0, 4, 3, 2000, 100))
         closed = code == kernel().DONE
         assert not closed
 
@@ -326,7 +326,7 @@ def test_whole_solves(proof: bool) -> None:
     rows = rng.standard_normal((40, 30)) @ rng.standard_normal((30, 30))
     matrix = np.corrcoef(rows.T)
     results = [
-        solve_as_set(matrix, 6, 3, tuned(walk, proof=proof, gap=1e-3, n_jobs=jobs))
+        solve_with(matrix, 6, 3, tuned(walk, proof=proof, gap=1e-3, n_jobs=jobs))
         for walk in (NUMPY, AT_ONCE, IN_PARTS)
         for jobs in (1, 2)
     ]
@@ -467,7 +467,7 @@ def test_records_add_up() -> None:
         )
         for i in range(20)
     ]
-    record = Record()
+    record = StepLog()
     for step in steps[:7]:
         record.append(step)
     record.extend(Tree.of(steps[7:12]))
@@ -486,5 +486,5 @@ def test_records_add_up() -> None:
     for before, after in zip(tree, moved, strict=True):
         assert after.branch == (2 * before.branch + 1 if before.branch >= 0 else -1)
         assert (after.removed == places[before.removed]).all()
-    assert len(Record().tree()) == 0
+    assert len(StepLog().tree()) == 0
     assert record.first.branch == steps[0].branch

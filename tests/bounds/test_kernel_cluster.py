@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 import pytest
 
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.result import Result
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT
@@ -31,7 +31,7 @@ def solved(n_jobs: int, seconds: float | None = None) -> Result:
     settings = Settings.validate(
         tuning=replace(DEFAULT, walk=walk), gap=1e-3, n_jobs=n_jobs, time_limit=seconds
     )
-    return solve_as_set(noise(), 10, 1, settings)
+    return solve_with(noise(), 10, 1, settings)
 
 
 def same(one: Result, other: Result) -> bool:
@@ -68,7 +68,7 @@ def test_ctrl_c(n_jobs: int) -> None:
     timer = threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     big = np.corrcoef(np.random.default_rng(1).standard_normal((200, 120)).T)
-    result = solve_as_set(big, 20, 1, settings)
+    result = solve_with(big, 20, 1, settings)
     timer.join()
     assert result.status.name == "INTERRUPTED"
     assert result.upper_bounds[0] >= result.variances[0]

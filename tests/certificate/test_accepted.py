@@ -12,7 +12,7 @@ from helpers.forger import checker
 from helpers.problems import DATA, MATRICES
 from helpers.wide import tuned
 from orthospca import DataCovariance, solve
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.settings import Settings
 
 
@@ -24,7 +24,7 @@ def refused(kind: str, seeds: range) -> list[str]:
         n = int(rng.integers(2, 9))
         data = DataCovariance(DATA[kind](rng, n))
         settings = Settings.validate(tuning=tuned(formed=0), proof=True)
-        result = solve_as_set(data, min(n, 3), min(n, 3), settings)
+        result = solve_with(data, min(n, 3), min(n, 3), settings)
         verdict = checker.verify(result.certificate)
         if not verdict.verified:
             reasons.append(f"{seed}: {verdict.reason}")

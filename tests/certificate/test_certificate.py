@@ -23,7 +23,7 @@ from orthospca import (
     verify,
 )
 from orthospca._errors import InputError
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.settings import Settings
 
 
@@ -123,7 +123,7 @@ def test_data_that_are_never_formed(seed: int, correlation: bool, sparse: bool) 
     data[0] += 1e-3 * np.arange(60)
     covariance = DataCovariance(csr_array(data) if sparse else data, correlation=correlation)
     settings = Settings.validate(gap=1e-3, tuning=tuned(formed=10, few=5), proof=True)
-    result = solve_as_set(covariance, 4, 5, settings, 0.2 * seed)
+    result = solve_with(covariance, 4, 5, settings, 0.2 * seed)
     assert result.certificate.manifest["problem"]["kind"] == "factor"
     verdict = verify(result.certificate, factor=covariance.factor(np.arange(60)))
     assert verdict.verified, verdict.reason
@@ -138,7 +138,7 @@ def test_data_of_every_kind(kind: str) -> None:
         n = int(rng.integers(2, 8))
         covariance = DataCovariance(DATA[kind](rng, n))
         settings = Settings.validate(gap=1e-3, tuning=tuned(formed=0, few=0), proof=True)
-        result = solve_as_set(covariance, int(rng.integers(1, n + 1)), 1 + n // 4, settings)
+        result = solve_with(covariance, int(rng.integers(1, n + 1)), 1 + n // 4, settings)
         verdict = verify(result.certificate)
         assert verdict.verified, verdict.reason
 

@@ -119,7 +119,7 @@ def same_on_feasible(before: np.ndarray, after: np.ndarray, V: np.ndarray, radiu
 
 
 @pytest.mark.parametrize("kind", MATRICES)
-def test_forms_that_agree_on_feasible_vectors(kind: str) -> None:
+def test_views_that_agree_on_feasible_vectors(kind: str) -> None:
     """Tests that the form of a stage, and that of a support, are those of Q up to their radius."""
     for seed in range(4):
         rng = np.random.default_rng(seed)

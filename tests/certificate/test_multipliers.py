@@ -28,7 +28,7 @@ from helpers.wide import tuned
 from orthospca import Certificate, DataCovariance, Status, solve
 from orthospca.bounds.share.claim import Multipliers
 from orthospca.certificate import recorder
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT
 
@@ -76,7 +76,7 @@ def test_what_only_the_relaxation_closes(Q: np.ndarray, sparsity: Any, count: in
 def test_without_the_compiled_walk() -> None:
     """Tests that no gap is left where walks in Python are too slow and coarse levels fail."""
     tuning = replace(DEFAULT, walk=replace(DEFAULT.walk, compiled_after=math.inf))
-    result = solve_as_set(noise(50), 12, 1, Settings.validate(tuning=tuning, proof=True))
+    result = solve_with(noise(50), 12, 1, Settings.validate(tuning=tuning, proof=True))
     assert result.status is Status.OPTIMAL
     assert result.certificate.verify().verified
 
@@ -102,7 +102,7 @@ def test_a_limit_leaves_a_proof_of_the_bound_told(nodes: int) -> None:
     verdict = result.certificate.verify()
     assert verdict.verified, verdict
     assert verdict.upper_bounds[0] == result.upper_bounds[0]
-    plain = solve_as_set(Q, 10, 1, Settings.validate(tuning=tuning, node_limit=nodes))
+    plain = solve_with(Q, 10, 1, Settings.validate(tuning=tuning, node_limit=nodes))
     assert result.upper_bounds[0] <= plain.upper_bounds[0] * (1 + 1e-9)
 
 
@@ -414,18 +414,18 @@ def test_resuming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "SAVINGS_APART", 0.0)
     Q, file = noise(20, 6), tmp_path / "certificate.zip"
     settings = Settings.validate(tuning=relaxed(), proof=True)
-    whole = solve_as_set(Q, 5, 3, settings)
+    whole = solve_with(Q, 5, 3, settings)
 
     def stop(progress: Any) -> bool:
         return bool(progress.stage >= 2)
 
     stopped = Settings.validate(tuning=relaxed(), proof=True, callback=stop)
-    solve_as_set(Q, 5, 3, stopped, callback=stop, resume=file)
+    solve_with(Q, 5, 3, stopped, callback=stop, resume=file)
     saved = Certificate.load(file)
     assert saved.verify().verified
     before = count_of_claims(saved)
     assert before > 0
-    resumed = solve_as_set(Q, 5, 3, settings, resume=file)
+    resumed = solve_with(Q, 5, 3, settings, resume=file)
     np.testing.assert_array_equal(resumed.components, whole.components)
     assert count_of_claims(resumed.certificate) >= before
     assert resumed.certificate.verify().verified

@@ -15,7 +15,7 @@ from orthospca.data import chunks as dask_module
 from orthospca.data import cluster as cluster_module
 from orthospca.data.cluster import ClusterColumns, ClusterTiles
 from orthospca.data.profiles import RowProfiles
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT
@@ -229,7 +229,7 @@ def client() -> Iterator:
 def solve_by_rows(Q: DataCovariance, count: int) -> Result:
     """Solve so that rows have to be looked at, tile by tile."""
     settings = Settings.validate(gap=1e-2, tuning=tuned(formed=FORMED, few=0, trace_budget=0))
-    return solve_as_set(Q, P, count, settings)
+    return solve_with(Q, P, count, settings)
 
 
 def assert_same(result: Result, expected: Result) -> None:

@@ -32,8 +32,8 @@ from orthospca.bounds.conditioning.walk import Conditioning
 from orthospca.data.profiles import RowProfiles
 from orthospca.model.tuning import WalkTuning
 from orthospca.numerics.threads import single_threaded_blas
-from orthospca.search.forms import MatrixForm, sieve_within
-from orthospca.wide.form import DataForm
+from orthospca.search.views import MatrixView, sieve_within
+from orthospca.wide.view import DataView
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ def critical(low: float, high: float, ruled_out: Callable[[float], bool]) -> flo
 def border_rules(case: Problem) -> dict[str, Callable[[float, float], np.ndarray]]:
     """Each way to ask the border rule: the features kept at a level, given a bound below."""
     problem, size, n = case.problem, case.size, len(case.matrix)
-    form = MatrixForm(problem)
+    form = MatrixView(problem)
     everything = np.arange(n)
     plain = largest_squares(case.matrix, size - 1)[:, -1]
     adjusted = largest_squares(problem.projected, size - 1, problem.projected_radius)[:, -1]
@@ -95,7 +95,7 @@ def border_rules(case: Problem) -> dict[str, Callable[[float, float], np.ndarray
         "stays": lambda L, U: np.flatnonzero(stays(L, U, diagonal, plain)),
         "stays, adjusted": lambda L, U: np.flatnonzero(stays(L, U, diagonal, adjusted)),
         "sieve_within": within,
-        "MatrixForm.sieve": lambda L, U: form.sieve(size, L, U, never).kept,
+        "MatrixView.sieve": lambda L, U: form.sieve(size, L, U, never).kept,
     }
     if case.is_psd:
         touched = np.isin(everything, problem.touched)
@@ -137,7 +137,7 @@ def check_border(tally: Tally, seeds: range, largest: int, asked: int) -> None:
                     tally.dropped(name, case.label, stage, level, gone)
 
 
-BORDER = ("stays", "stays, adjusted", "sieve_within", "MatrixForm.sieve", "stays_by_variance")
+BORDER = ("stays", "stays, adjusted", "sieve_within", "MatrixView.sieve", "stays_by_variance")
 
 
 def test_the_border_rule() -> None:
@@ -204,7 +204,7 @@ def check_data(tally: Tally, seeds: range, largest: int, asked: int) -> None:
             continue
         way = WAYS[seed % len(WAYS)]
         profiles = RowProfiles(Q, n, single=bool(rng.random() < 0.3))
-        form = DataForm(Q, size, previous.T, profiles, tuning=tuned(**way))
+        form = DataView(Q, size, previous.T, profiles, tuning=tuned(**way))
         if rng.random() < 0.7:
             form.find(never)
         scale = float(exact.rounded.diagonal().max())
@@ -226,7 +226,7 @@ def check_data(tally: Tally, seeds: range, largest: int, asked: int) -> None:
                 gone = np.setdiff1d(untouched, sieve.kept)
                 outside = max(sieve.outside, level)
                 label = f"data, seed {seed}"
-                tally.dropped("DataForm.sieve", label, stage, outside, gone)
+                tally.dropped("DataView.sieve", label, stage, outside, gone)
 
 
 def test_the_sieve_of_data() -> None:
@@ -237,7 +237,7 @@ def test_the_sieve_of_data() -> None:
     tally = Tally(np.random.default_rng(0))
     check_data(tally, range(26), 5, 3)
     assert tally.wrong == []
-    assert tally.exact["DataForm.sieve"] > 30, tally.exact
+    assert tally.exact["DataView.sieve"] > 30, tally.exact
     assert tally.total > 100, tally.eliminations
 
 
@@ -371,7 +371,7 @@ def test_a_hundred_thousand_eliminations() -> None:
     assert tally.wrong == []
     assert tally.total >= 100_000
     assert tally.exact.total() >= 5000
-    for rule in (*BORDER, "DataForm.sieve", *STEPS, "all free", "forced"):
+    for rule in (*BORDER, "DataView.sieve", *STEPS, "all free", "forced"):
         assert tally.eliminations[rule] >= 1000, rule
         assert tally.exact[rule] >= 100, rule
         assert tally.exact[rule] >= tally.close[rule] > 0, rule

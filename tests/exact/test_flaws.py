@@ -20,7 +20,7 @@ from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import ShareTuning
-from orthospca.search.knowledge import Knowledge
+from orthospca.search.state import StageState
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import best_on_support, no_feasible_vector, upper_on_support
 from orthospca.supports.heuristics import find_incumbent
@@ -82,7 +82,7 @@ def test_everything_is_fixed_at_the_cutoff(seed: int, below: int) -> None:
     for _ in range(below):
         cutoff = math.nextafter(cutoff, -math.inf)
     tolerance = Tolerance((cutoff - incumbent.value) / 0.999999, 0.0)
-    known = Knowledge(problem, tolerance, Watch(), incumbent)
+    known = StageState(problem, tolerance, Watch(), incumbent)
     outcome = TreeSearch(known, bound).run([root])
     exact = ExactMatrix.of(problem.covariance)
     assert support_above(exact, np.zeros((0, 7)), 3, outcome.upper) is None

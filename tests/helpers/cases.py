@@ -24,13 +24,13 @@ from helpers.exact import exceeds
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.share.node import ShareBound
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Bound, Closed, Node, NodeBound, Reason
+from orthospca.model.nodes import Bound, Closed, ClosedBy, Node, NodeBound
 from orthospca.model.result import Result, Status
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import ShareTuning, TreeTuning, Tuning, WalkTuning
-from orthospca.search.knowledge import Knowledge
 from orthospca.search.outcome import Outcome
+from orthospca.search.state import StageState
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import Candidate, best_on_support
 
@@ -215,7 +215,7 @@ class Loose:
     def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
         branch = int(node.free[len(node.free) // 2])
         return NodeBound(
-            self.upper(node), Reason.EIGENVALUE, node.included, node.allowed, branch=branch
+            self.upper(node), ClosedBy.EIGENVALUE, node.included, node.allowed, branch=branch
         )
 
 
@@ -247,7 +247,7 @@ class Fixing(Loose):
         free = np.setdiff1d(allowed, node.included)
         return NodeBound(
             self.case.upper_of(left),
-            Reason.MULTIPLIERS,
+            ClosedBy.MULTIPLIERS,
             node.included,
             allowed,
             branch=int(free[0]) if len(free) else -1,
@@ -275,7 +275,7 @@ def run(
 ) -> Outcome:
     """Branch and bound on all supports, with nothing before it."""
     tolerance = tolerance or Tolerance(1e-9 * case.scale, 0.0)
-    known = Knowledge(case.problem, tolerance, watch or Watch(), incumbent, upper)
+    known = StageState(case.problem, tolerance, watch or Watch(), incumbent, upper)
     return TreeSearch(known, bound, **options).run([case.root])
 
 

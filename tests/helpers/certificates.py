@@ -18,7 +18,7 @@ from helpers.exact import ExactMatrix, nearly_orthogonal_support, support_above
 from helpers.problems import DATA, MATRICES
 from helpers.wide import tuned
 from orthospca import DataCovariance
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.verify import ACCURACY, ORTHOGONALITY, VERSION, Verdict, fingerprint
@@ -178,7 +178,7 @@ def draft_of(seed: int, kind: str | None = None, **options: Any) -> Draft:
     asked = {"gap": float(rng.choice([0.0, 1e-6, 1e-3])), "eps": 0.0} | options
     sparsity = [int(s) for s in rng.integers(1, p + 1, size=count)] if rng.random() < 0.3 else p
     settings = Settings.validate(tuning=tuning, proof=True, **asked)
-    result = solve_as_set(DataCovariance(Q) if wide else Q, sparsity, count, settings)
+    result = solve_with(DataCovariance(Q) if wide else Q, sparsity, count, settings)
     return Draft(result.certificate.manifest, result.certificate.arrays).copy()
 
 
@@ -186,7 +186,7 @@ def draft_of_matrix(Q: Any, sparsity: Any, count: int = 1, **options: Any) -> Dr
     """What the solver writes of a matrix, with trees as branched as can be."""
     tuning = replace(DEFAULT, walk=replace(DEFAULT.walk, enumerate_below=1, full_share=0))
     settings = Settings.validate(tuning=tuning, proof=True, **options)
-    result = solve_as_set(np.array(Q, dtype=float), sparsity, count, settings)
+    result = solve_with(np.array(Q, dtype=float), sparsity, count, settings)
     return Draft(result.certificate.manifest, result.certificate.arrays).copy()
 
 
@@ -289,7 +289,7 @@ def solved_by_relaxation(Q: Any, sparsity: Any, count: int = 1, **options: Any) 
     """A result with a certificate for which no walk was of use."""
     tuning = options.pop("tuning", relaxed())
     settings = Settings.validate(tuning=tuning, proof=True, **options)
-    return solve_as_set(Q, sparsity, count, settings)
+    return solve_with(Q, sparsity, count, settings)
 
 
 def count_of_claims(certificate: Any) -> int:

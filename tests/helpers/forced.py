@@ -13,7 +13,7 @@ from helpers.exact import supports_of
 from orthospca.model import settings
 from orthospca.model.stage import Subproblem
 from orthospca.supports.best import Candidate, best_on_support, values_on_supports
-from orthospca.supports.climb import Climb
+from orthospca.supports.heuristic_path import HeuristicPath
 
 
 def _tune(monkeypatch: pytest.MonkeyPatch, **rooms: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ def forced_weakness(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -
         order = feasible[np.argsort(values[feasible], kind="stable")]
         return best_on_support(problem, supports[order[int(rng.random() ** 2 * len(order))]])
 
-    class WeakClimb(Climb):
+    class WeakClimb(HeuristicPath):
         """Any feasible vector for each size."""
 
         def run(self, stop: Callable[[], bool] | None = None) -> None:

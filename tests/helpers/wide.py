@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from orthospca import DataCovariance, Result
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT, Tuning, WideTuning
 
@@ -27,4 +27,4 @@ def solve_as_wide(
 ) -> Result:
     """Solve data as if more features than `largest` were too many for a matrix."""
     settings = Settings.validate(tuning=tuned(formed=largest), **options)
-    return solve_as_set(Q, p, k, settings, threshold)
+    return solve_with(Q, p, k, settings, threshold)

@@ -41,7 +41,7 @@ def write(path: Path, text: str | bytes) -> Path:
         ("a,b,kind\n1,2,red\n3,4,\n", ("a", "b")),
     ],
 )
-def test_forms_of_text(tmp_path, text, columns):
+def test_views_of_text(tmp_path, text, columns):
     """Tests separators, headers, row labels and columns of labels."""
     table = read_table(write(tmp_path / "x.csv", text))
     assert table.columns == columns

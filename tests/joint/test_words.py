@@ -20,14 +20,14 @@ from typer.testing import CliRunner
 from helpers.certificates import relaxed
 from orthospca import OrthogonalSparsePCA, Result, Status, datasets, solve, words
 from orthospca._methods import Objective
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.interface.cli import app
 from orthospca.interface.display import advice, closing_sentence, component_table
 from orthospca.interface.progress import ProgressDisplay
 from orthospca.joint import solving
 from orthospca.model.component import Progress
+from orthospca.model.printing import ProgressPrinter
 from orthospca.model.settings import Settings
-from orthospca.model.telling import Teller
 from orthospca.model.tuning import DEFAULT
 from tests.joint.reference import best_total
 
@@ -232,7 +232,7 @@ def test_a_stage_with_a_proof_blames_no_nodes():
     tuning = relaxed()
     small = {"tree": replace(tuning.tree, largest_proof=10_000)}
     changes = {"share": tuning.share, "rung": tuning.rung, **small}
-    result = solve_as_set(rows.T @ rows, 10, 1, _settings(proof=True, tuning=changes))
+    result = solve_with(rows.T @ rows, 10, 1, _settings(proof=True, tuning=changes))
     assert result.status is Status.PROOF_LIMIT
     assert words.meaning(result).startswith("only what a certificate can hold was used; the gap of")
     assert "leave out proof" in words.advice(result)
@@ -242,7 +242,7 @@ def test_rungs_blame_no_nodes():
     """Tests that smaller sparsities left open on the way say that it was for want of work."""
     Q = np.corrcoef(np.random.default_rng(0).standard_normal((60, 40)).T)
     budgets = replace(DEFAULT.rung, first_budget=0, level_budget=0, last_budget=0)
-    result = solve_as_set(Q, 6, 1, _settings(gap=1e-9, tuning={"rung": budgets}))
+    result = solve_with(Q, 6, 1, _settings(gap=1e-9, tuning={"rung": budgets}))
     left = {point.status for point in result.path} - {Status.OPTIMAL}
     assert left == {Status.WORK_LIMIT}
 
@@ -324,7 +324,7 @@ def test_estimator_warns_of_the_set():
 def test_progress_of_a_set():
     """Tests that numbers of a set are not told as those of its first component."""
     lines: list[str] = []
-    teller = Teller("Solver", 3, 1, lines.append, together=True)
+    teller = ProgressPrinter("Solver", 3, 1, lines.append, together=True)
     teller(Progress(0, 5, 2, 4.0, 5.0, 1.0))
     teller.close()
     assert lines == [
@@ -351,7 +351,7 @@ def test_every_status_has_words():
             sentence = f"{words.verdict(told)} {words.meaning(told)} {words.advice(told)}"
             for limit in ("time limit", "node limit"):
                 assert (limit in sentence) == (status.value == limit)
-    assert set(words.REASONS) == set(Status) - {*words.FINISHED, Status.PART_OF_SET}
+    assert set(words.REASONS) == {s for s in Status if not s.finished} - {Status.PART_OF_SET}
 
 
 def test_not_all_found():

@@ -17,7 +17,7 @@ import pytest
 
 from helpers.cases import check_statuses, is_met
 from orthospca import Result, Status, solve
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
 from orthospca.model.tolerance import Tolerance
@@ -132,7 +132,7 @@ def solve_hastily(matrix: np.ndarray, p: int, count: int = 1, **options) -> Resu
     """As ``solve``, with the tuning above."""
     callback = options.get("callback")
     settings = Settings.validate(tuning=HASTY, **options)
-    return solve_as_set(matrix, p, count, settings, callback=callback)
+    return solve_with(matrix, p, count, settings, callback=callback)
 
 
 @lru_cache

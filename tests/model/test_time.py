@@ -22,7 +22,7 @@ from orthospca import (
     sparsity_path,
     stability,
 )
-from orthospca.facade import formed_in_time, solve_as_set
+from orthospca.facade import formed_in_time, solve_with
 from orthospca.interface.stopwatch import Stopwatch
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
@@ -213,7 +213,7 @@ def test_a_joint_search_is_heard_of_early() -> None:
         heard = []
         settings = Settings.validate(objective="joint", proof=proof)
         watch = Watch(callback=lambda p, heard=heard: bool(heard.append(p)) or True, heartbeat=0.0)
-        result = solve_as_set(Q, 6, 3, settings, watch=watch)
+        result = solve_with(Q, 6, 3, settings, watch=watch)
         assert len(heard) == 1
         assert heard[0].lower == -math.inf
         assert result.status is Status.INTERRUPTED

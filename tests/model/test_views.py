@@ -11,7 +11,7 @@ import pytest
 
 from orthospca import Component, Result, Status, datasets, solve
 from orthospca.model.component import Progress
-from orthospca.model.telling import INTERVAL, Teller
+from orthospca.model.printing import INTERVAL, ProgressPrinter
 
 NASTY = '<script>alert("x")</script> & Länge'
 
@@ -320,7 +320,7 @@ def tell(verbose, *entries: Progress) -> list[str]:
     """What is printed if the entries come at their times."""
     lines: list[str] = []
     now = [0.0]
-    teller = Teller("Solver", 2, verbose, lines.append, lambda: now[0])
+    teller = ProgressPrinter("Solver", 2, verbose, lines.append, lambda: now[0])
     for entry in entries:
         now[0] = entry.elapsed
         teller(entry)

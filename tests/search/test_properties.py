@@ -19,7 +19,7 @@ from helpers.exact import ExactMatrix, support_above
 from helpers.optimality import AGREEMENT, check_feasible, check_stages
 from helpers.strategies import KINDS, Problem, problems
 from orthospca import Result, Status, solve
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import Tuning
 
@@ -42,7 +42,7 @@ def branch(
     if method == "relaxation":
         method, tuning = "branch-and-bound", RELAXING
     asked = Settings.validate(method=method, tuning=tuning, **options)
-    return solve_as_set(problem.matrix, problem.sparsity, n_components, asked)
+    return solve_with(problem.matrix, problem.sparsity, n_components, asked)
 
 
 def has_one_optimum(problem: Problem, result: Result, k: int) -> bool:

@@ -20,7 +20,7 @@ from helpers.strategies import Problem
 from orthospca import Result, Status
 from orthospca.bounds.share.method import ShareMethod
 from orthospca.bounds.share.node import ShareBound
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Node
 from orthospca.model.result import Progress
@@ -29,8 +29,8 @@ from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import DescentTuning, Tuning
 from orthospca.search import methods
-from orthospca.search.knowledge import Knowledge
 from orthospca.search.methods import solve_stage
+from orthospca.search.state import StageState
 from orthospca.search.tree import TreeSearch
 
 #: The relaxation as it is, and with features ruled out and in as soon as it can.
@@ -49,7 +49,7 @@ def solve_by(tuning: Tuning, problem: Problem, count: int | None = None, **optio
     settings = Settings.validate(tuning=tuning, **options)
     callback = options.get("callback")
     count = problem.n if count is None else count
-    return solve_as_set(problem.matrix, problem.sparsity, count, settings, callback=callback)
+    return solve_with(problem.matrix, problem.sparsity, count, settings, callback=callback)
 
 
 def drawn(seed: int, largest: int = 7) -> Problem:
@@ -116,7 +116,7 @@ def check_parts(seeds: range) -> None:
         inside = [T for T in supports.values if {*included} <= {*T} <= {*allowed}]
         best = max((supports.values[T] for T in inside), default=-np.inf)
         tolerance = Tolerance(0.0, GAPS[seed % 2], stage.resolution)
-        known = Knowledge(stage, tolerance, Watch())
+        known = StageState(stage, tolerance, Watch())
         bound = ShareBound(stage, best if inside else 0.0, TUNINGS[seed % 2].share)
         outcome = TreeSearch(known, bound).run([Node(included, allowed)])
         assert supports.above(outcome.upper, inside) is None

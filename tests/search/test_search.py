@@ -45,18 +45,18 @@ from helpers.exact import exceeds
 from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Bound, Closed, Node, NodeBound, Reason
+from orthospca.model.nodes import Bound, Closed, ClosedBy, Node, NodeBound
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import ShareTuning, Tuning
-from orthospca.search import knowledge, methods, tree
-from orthospca.search.forms import MatrixForm
-from orthospca.search.knowledge import Knowledge
+from orthospca.search import methods, state, tree
 from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome
+from orthospca.search.state import StageState
 from orthospca.search.tree import TreeSearch
+from orthospca.search.views import MatrixView
 from orthospca.supports.best import Candidate, best_on_support, no_feasible_vector
 
 BOUNDS: tuple[Callable[[Case], Bound], ...] = (
@@ -219,7 +219,7 @@ def test_interrupt_by_the_callback() -> None:
 class InterruptAt:
     """Raises Ctrl-C before a chosen line of the search, counted as they are executed."""
 
-    FILES = (tree.__file__, knowledge.__file__)
+    FILES = (tree.__file__, state.__file__)
 
     def __init__(self, line: int) -> None:
         self.left = line
@@ -273,13 +273,13 @@ def test_roots_that_overlap_or_are_missing() -> None:
         n = len(case.matrix)
         roots = [Node(np.array([i]), np.arange(n)) for i in range(n)]
         tolerance = Tolerance(1e-9 * case.scale, 0.0)
-        known = Knowledge(case.problem, tolerance, Watch())
+        known = StageState(case.problem, tolerance, Watch())
         outcome = TreeSearch(known, Weak(case)).run(roots)
         assert outcome.status is Status.OPTIMAL
         check_status(outcome, case.scale, tolerance.eps)
         check_closed(case, outcome, complete=True)
-        known = Knowledge(case.problem, tolerance, Watch(), upper=1e9)
-        closed = Closed(np.arange(0), np.arange(n), case.optimum, Reason.ENUMERATED)
+        known = StageState(case.problem, tolerance, Watch(), upper=1e9)
+        closed = Closed(np.arange(0), np.arange(n), case.optimum, ClosedBy.ENUMERATED)
         known.record.enter(closed)
         assert TreeSearch(known, Weak(case)).run([]).upper == case.optimum
 
@@ -307,7 +307,7 @@ def start_with(patch: pytest.MonkeyPatch, rank: int | None) -> None:
     single features the best one is given: that is no matter of luck.
     """
 
-    def find(form: MatrixForm, stop: Callable) -> list[Candidate | None]:
+    def find(form: MatrixView, stop: Callable) -> list[Candidate | None]:
         problem = form.problem
         found: list[Candidate | None] = [None] * (problem.sparsity + 1)
         for size in range(1, problem.sparsity + 1) if rank is not None else ():
@@ -318,8 +318,8 @@ def start_with(patch: pytest.MonkeyPatch, rank: int | None) -> None:
                 found[size] = best_on_support(problem, np.array(support))
         return found
 
-    patch.setattr(MatrixForm, "find", find)
-    patch.setattr(MatrixForm, "follow", lambda *_: [])
+    patch.setattr(MatrixView, "find", find)
+    patch.setattr(MatrixView, "follow", lambda *_: [])
     patch.setattr(methods, "find_incumbent", lambda *_, **__: None)
 
 
@@ -593,7 +593,7 @@ def test_what_fixing_removes(make: Callable) -> None:
         check_closed(case, outcome, complete=True)
         check_covered(case, outcome)
         taken = [closed for closed in outcome.closed if closed.kept is not None]
-        assert all(closed.reason is Reason.FIXED for closed in taken)
+        assert all(closed.reason is ClosedBy.FIXED for closed in taken)
         assert all(closed.upper <= outcome.upper for closed in taken)
         removed += len(taken)
     assert removed >= 10

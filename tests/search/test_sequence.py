@@ -367,7 +367,7 @@ class Leaving(Watch):
     def __init__(self, attempts: int) -> None:
         super().__init__(time_limit=1000.0)
         self.attempts = attempts
-        self.begun: list[tuple[int, int]] = []
+        self.resumption: list[tuple[int, int]] = []
         leaves = type("Some", (type(self.clock),), {"leaves_some": property(lambda _: self.left)})
         self.clock.__class__ = leaves
 
@@ -377,7 +377,7 @@ class Leaving(Watch):
         return self.attempts >= 0
 
     def begin_stage(self, stage: int, stages_left: int) -> None:
-        self.begun.append((stage, stages_left))
+        self.resumption.append((stage, stages_left))
         super().begin_stage(stage, stages_left)
 
 
@@ -397,7 +397,7 @@ def test_time_that_is_left_goes_to_the_stages_that_were_stopped() -> None:
     assert found.status is Status.OPTIMAL
     assert uppers(found) == [9.0, 5.0, 4.0]
     # Two were stopped, and then one; each is asked again with what it has found.
-    assert watch.begun == [(0, 3), (1, 2), (2, 1), (1, 2), (2, 1)]
+    assert watch.resumption == [(0, 3), (1, 2), (2, 1), (1, 2), (2, 1)]
     assert [hint.value for hint in stages.asked[3].hints] == [5.0, 4.0]
     assert stages.asked[4].cap == 5.0
 

@@ -16,7 +16,6 @@ from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.rounding import UNIT
-from orthospca.search.forms import Form, MatrixForm, with_rounding
 from orthospca.search.listing import Listing
 from orthospca.search.outcome import (
     Argument,
@@ -27,9 +26,10 @@ from orthospca.search.outcome import (
     with_arguments,
 )
 from orthospca.search.stages import MatrixStages
+from orthospca.search.views import MatrixView, StageView, with_rounding
 from orthospca.supports.best import Candidate, best_on_support
-from orthospca.wide.form import DataForm
 from orthospca.wide.stage import WideProblem, WideStages
+from orthospca.wide.view import DataView
 
 #: What is said where numbers are so close that rounding decides.
 DOUBT = "and rounding leaves a doubt about some of them"
@@ -95,7 +95,7 @@ class NearSearch:
             settings = replace(settings, proof=True)
             data = WideProblem(problem.covariance, self.size, settings)
             self._stages: Any = WideStages(data, settings, watch)
-            self._form: Form = DataForm(
+            self._form: StageView = DataView(
                 problem.covariance,
                 self.size,
                 previous,
@@ -109,7 +109,7 @@ class NearSearch:
             stage = Subproblem(problem.covariance, self.request.sparsity, previous)
             part, self._places = stage.without_spent_features()
             self._banned = spent[:0]
-            self._form = MatrixForm(part)
+            self._form = MatrixView(part)
             largest, radius = part.scale if part.n_features else 0.0, part.projected_radius
         p = self.size
         # What rounding may hide, several times: what is on the level is listed, and what is not
@@ -195,7 +195,7 @@ class NearSearch:
         lowered = level - self._margin
         kept = np.arange(form.n_features)
         outside = -math.inf
-        if below < lowered or isinstance(form, DataForm):
+        if below < lowered or isinstance(form, DataView):
             sieve = form.sieve(self.size, lowered, below, stop)
             kept, outside = sieve.kept, sieve.outside
         if math.isinf(outside) and stop():

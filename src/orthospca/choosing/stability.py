@@ -33,7 +33,7 @@ from orthospca.choosing._resampling import (
 )
 from orthospca.choosing.selection import Counter, Stability, StabilityPath
 from orthospca.data.covariance import DataCovariance
-from orthospca.facade import solve_as_set
+from orthospca.facade import solve_with
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_flag, validate_integer
@@ -307,7 +307,7 @@ def _results(
 ) -> list[Result]:
     if several:
         return list(path_as_set(covariance, sparsities, k, settings, callback=hear).results)
-    return [solve_as_set(covariance, sparsities[0], k, settings, callback=hear)]
+    return [solve_with(covariance, sparsities[0], k, settings, callback=hear)]
 
 
 def _fit(

@@ -30,7 +30,6 @@ from orthospca.interface.output import (
     write_last,
 )
 from orthospca.interface.stopwatch import Stopwatch
-from orthospca.words import FINISHED
 
 if TYPE_CHECKING:
     from orthospca.choosing.cross_validation import CrossValidation
@@ -96,7 +95,7 @@ class Checks:
     def finished(self) -> bool:
         """Whether everything was done, and certified."""
         given = (self.held_out, self.stability)
-        return all(each is None or each.status in FINISHED for each in given)
+        return all(each is None or each.status.finished for each in given)
 
     def shown(self) -> list[str]:
         """As text for the terminal."""
@@ -227,7 +226,7 @@ def run_stability(
     say_written(place)
     if show_report and folder is not None:
         open_in_browser(folder / "stability.html")
-    return found.status in FINISHED
+    return found.status.finished
 
 
 def _write_stability(found: Stability, source: Source, about: str, place: Folder, run: Run) -> None:

@@ -23,7 +23,7 @@ from orthospca.interface.report._page import meaning, repeating
 from orthospca.interface.report._section import percent, signed
 from orthospca.interface.stability_panel import figures_of, stability_panel
 from orthospca.result import Status, format_gap
-from orthospca.words import FINISHED, of_path
+from orthospca.words import of_path
 
 if TYPE_CHECKING:
     from orthospca.choosing.alternatives import Alternatives
@@ -117,7 +117,7 @@ def _overview(
             shares = f"{percent(float(ratio[0]))} to {percent(float(ratio[-1]))}"
             tiles.append(("of the total variance", shares))
         tiles.append(("largest gap", format_gap(float(np.nanmax(found.gaps)))))
-        certified = found.status in FINISHED
+        certified = found.status.finished
         sentences.append(
             f"{len(found)} sparsities; every component is proved to be the best of its stage, "
             "within the tolerance."
@@ -188,7 +188,7 @@ def _variance(found: SparsityPath, cross_validation: CrossValidation | None) -> 
     scale = 100.0 / total if total > 0 else 1.0
     sums = [scale * float(result.variances.sum()) for result in found]
     bounds = [scale * float(np.maximum(r.upper_bounds, r.variances).sum()) for r in found]
-    is_open = [result.status not in FINISHED for result in found]
+    is_open = [not result.status.finished for result in found]
     unit = "% of the total variance" if total > 0 else "variance"
     tips = [
         f"{q} variables: {a:.4g}{' %' if total > 0 else ''}\nproved bound {b:.4g}"

@@ -39,7 +39,6 @@ from orthospca.interface.report import Section, write_report
 from orthospca.interface.scores import Scores, labels_of, scores_of, scores_of_table
 from orthospca.interface.source import Source as Source
 from orthospca.interface.stopwatch import Stopwatch
-from orthospca.words import FINISHED
 
 if TYPE_CHECKING:
     from orthospca.interface.choosing import Resampling
@@ -140,7 +139,7 @@ def run_fit(
     say_written(place)
     if show_report and folder is not None:
         open_in_browser(folder / "report.html")
-    return result.status in FINISHED
+    return result.status.finished
 
 
 def run_path(
@@ -195,7 +194,7 @@ def run_path(
     say_written(place)
     if show_report and folder is not None:
         open_in_browser(folder / "path.html")
-    return found.status in FINISHED and checks.finished
+    return found.status.finished and checks.finished
 
 
 def run_demo(output: Path, show_report: bool = False) -> bool:
@@ -254,7 +253,7 @@ def run_demo(output: Path, show_report: bool = False) -> bool:
             print(f"{kind}: {written}{checked}", flush=True)
     if show_report:
         open_in_browser(folder / "report.html")
-    solved = all(section.result.status in FINISHED for section in sections)
+    solved = all(section.result.status.finished for section in sections)
     return solved and all(verdict == "VERIFIED" for verdict in verdicts)
 
 

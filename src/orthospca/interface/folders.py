@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orthospca import Status
 from orthospca._errors import InputError
 
 #: Under this name a file of a run says what was asked.
 RUN = "run"
-#: What a run that proved everything is marked with.
-FINISHED = ("OPTIMAL", "EXHAUSTED")
 
 
 @contextmanager
@@ -161,7 +160,7 @@ class Folder:
         if not there:
             return None
         asked, ended = _recorded(self.path / record)
-        if run.asks_the_same(asked) and (status in FINISHED or ended not in FINISHED):
+        if run.asks_the_same(asked) and (_finished(status) or not _finished(ended)):
             return None
         number = 1
         while (self.path / f"earlier-{number}").exists():
@@ -181,3 +180,8 @@ def _recorded(file: Path) -> tuple[Any, Any]:
         return content.get(RUN), content.get("status")
     except (OSError, ValueError, AttributeError):
         return None, None
+
+
+def _finished(status: str) -> bool:
+    """Whether a file says that its run proved everything."""
+    return status in Status.__members__ and Status[status].finished

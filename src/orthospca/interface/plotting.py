@@ -233,7 +233,7 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Axes | None = None) -> Axes:
     scale = 100.0 / total if total > 0 else 1.0
     sums = np.array([result.variances.sum() for result in results]) * scale
     bounds = np.array([np.maximum(r.upper_bounds, r.variances).sum() for r in results]) * scale
-    done = np.array([r.status in words.FINISHED for r in results], dtype=bool)
+    done = np.array([r.status.finished for r in results], dtype=bool)
     ax.fill_between(sparsities, sums, bounds, color=PALE, zorder=1)
     ax.plot(sparsities, sums, "-", color=BLUE, linewidth=1.6, zorder=2)
     for chosen, face, meaning in ((done, BLUE, "certified"), (~done, "white", "gap open")):

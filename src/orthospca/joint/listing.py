@@ -10,9 +10,9 @@ import numpy as np
 from orthospca._typing import IntArray
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import WalkTuning
-from orthospca.search.forms import MatrixForm
 from orthospca.search.listing import Listing
 from orthospca.search.outcome import Rung
+from orthospca.search.views import MatrixView
 
 
 def supports_above(
@@ -37,7 +37,7 @@ def supports_above(
     tuning : WalkTuning
     stop : callable
     """
-    form = MatrixForm(problem)
+    form = MatrixView(problem)
     p = problem.sparsity
     margin = 4 * problem.resolution + 4 * form.rounding
     lowered = level - margin

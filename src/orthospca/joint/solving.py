@@ -18,7 +18,7 @@ from orthospca.joint.multipliers import Multipliers
 from orthospca.joint.patterns import Patterns, count_patterns
 from orthospca.joint.root import Root, RootBound
 from orthospca.joint.simple import spectral_bound
-from orthospca.joint.tree import SMALLEST_SCALE, State, Tree
+from orthospca.joint.tree import SMALLEST_SCALE, Standing, Tree
 from orthospca.model.clock import Clock
 from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.result import Component, Status
@@ -248,12 +248,12 @@ class _JointSolve:
             self._first_steps()
         before, limit = self.nodes, self._node_limit
 
-        def stop(state: State) -> bool:
+        def stop(state: Standing) -> bool:
             self.nodes = before + state.nodes
             self.out_of_nodes = self.nodes >= limit
             return self.out_of_nodes or self.watch.out_of_time()
 
-        def report(state: State) -> float:
+        def report(state: Standing) -> float:
             self.nodes, self.open_nodes = before + state.nodes, state.open_nodes
             self.upper = min(self.upper, state.upper)
             # The more components, the less a node says of a set.

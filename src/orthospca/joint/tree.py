@@ -23,7 +23,7 @@ SMALLEST_SCALE = 0.1
 
 
 @dataclass
-class State:
+class Standing:
     """What a search knows.
 
     Attributes
@@ -72,7 +72,7 @@ class Tree:
         suggest: Callable[[list[IntArray], bool], float],
         start: Multipliers | None = None,
     ) -> None:
-        self.state = State(lower, math.inf)
+        self.state = Standing(lower, math.inf)
         self._tolerance, self._outside, self._suggest = tolerance, outside, suggest
         self._limits = tuple(limits)
         self._patterns = patterns
@@ -88,7 +88,9 @@ class Tree:
         """Whether the bound of some supports, one for each component, is above the tolerance."""
         return self._left > self._cut
 
-    def run(self, stop: Callable[[State], bool], report: Callable[[State], float]) -> State:
+    def run(
+        self, stop: Callable[[Standing], bool], report: Callable[[Standing], float]
+    ) -> Standing:
         """Search until the tolerance is met or ``stop`` says so.
 
         ``report`` hears of every step, and answers with the variance of the best set known.
@@ -138,7 +140,7 @@ class Tree:
             groups.append(Group(count, those, np.zeros(n, bool)))
         return Node(groups, np.zeros(n, bool), self._start)
 
-    def _end(self, node: Node, stop: Callable[[State], bool]) -> None:
+    def _end(self, node: Node, stop: Callable[[Standing], bool]) -> None:
         """Bound a node that has nothing to branch on as well as possible."""
         self._round(node)
         self._bounding.tighten(node, self._cut, Effort.at_the_end(), partial(stop, self.state))
@@ -173,7 +175,7 @@ class Tree:
     def _note(
         self,
         queue: list[tuple[float, int, Node]],
-        report: Callable[[State], float],
+        report: Callable[[Standing], float],
     ) -> None:
         """Put together what is proved."""
         open_upper = -queue[0][0] if queue else -math.inf

@@ -46,6 +46,11 @@ class Status(str, Enum):
     """Only of a component: it was chosen together with others, and it is their set, with the status
     of the whole result, that is certified.  Its own bound is proved all the same."""
 
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to prove within the tolerance."""
+        return self in (Status.OPTIMAL, Status.EXHAUSTED)
+
 
 @dataclass(frozen=True)
 class Progress:

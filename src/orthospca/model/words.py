@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from orthospca.model.result import Result
     from orthospca.model.sparsity_path import SparsityPath
 
-#: How a result ends whose claim is proved within the tolerance.
-FINISHED = (Status.OPTIMAL, Status.EXHAUSTED)
 #: Why a search ended before that.
 REASONS = {
     Status.TIME_LIMIT: "stopped by the time limit",
@@ -67,7 +65,7 @@ def gap_of(value: float, upper: float, closed: bool = False) -> str:
 
 def gap_of_set(result: Result) -> str:
     """The gap of the components together."""
-    closed = result.status in FINISHED
+    closed = result.status.finished
     return gap_of(result.joint_variance, result.joint_upper_bound, closed)
 
 
@@ -142,7 +140,7 @@ def bound_label(result: Result) -> str:
 def is_open(result: Result, component: Component) -> bool:
     """Whether more of a component, or of its set, is left to prove than the tolerance allows."""
     if component.status is Status.PART_OF_SET:
-        return result.status not in FINISHED
+        return not result.status.finished
     return component.status is not Status.OPTIMAL
 
 
@@ -161,7 +159,7 @@ def verdict(result: Result) -> str:
     """The result in two words."""
     if not result.n_components:
         return "No component."
-    if result.status in FINISHED:
+    if result.status.finished:
         return "Certified."
     if _certified_but_not_all_found(result):
         return "Not all found."
@@ -221,9 +219,9 @@ def _of_the_set(result: Result) -> str:
 def of_path(path: SparsityPath) -> str:
     """What is proved of results for several sparsities."""
     certified = "certified within the tolerance"
-    if path.status in FINISHED:
+    if path.status.finished:
         return f"all {certified}"
-    if all(result.status in FINISHED for result in path.results):
+    if all(result.status.finished for result in path.results):
         return f"{REASONS[path.status]}; those found are {certified}"
     return f"{REASONS[path.status]}; the gap of each sparsity is what is left to prove"
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from orthospca.bounds.conditioning import compiled
 from orthospca.bounds.conditioning.walk import Conditioning, Dive
-from orthospca.model.nodes import Closed, Node, Reason
+from orthospca.model.nodes import Closed, ClosedBy, Node
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import DescentTuning
-from orthospca.search.knowledge import Knowledge
+from orthospca.search.state import StageState
 
 
 def descend(
-    known: Knowledge[Subproblem],
+    known: StageState[Subproblem],
     conditioning: Conditioning,
     tuning: DescentTuning,
 ) -> bool:
@@ -25,7 +25,7 @@ def descend(
 
     Parameters
     ----------
-    known : Knowledge
+    known : StageState
         Incumbent, bound and record are updated.
     conditioning : Conditioning
     tuning : DescentTuning
@@ -50,7 +50,7 @@ def descend(
 
 class _Descent:
     def __init__(
-        self, known: Knowledge[Subproblem], conditioning: Conditioning, tuning: DescentTuning
+        self, known: StageState[Subproblem], conditioning: Conditioning, tuning: DescentTuning
     ) -> None:
         self.known = known
         self.conditioning = conditioning
@@ -92,7 +92,7 @@ class _Descent:
         known = self.known
         dive = self._dive(whole, budget, known.cutoff)
         if dive.complete:
-            reason = Reason.CONDITIONED
+            reason = ClosedBy.CONDITIONED
             known.record.enter(
                 Closed(whole.included, whole.allowed, dive.upper, reason, dive.steps)
             )

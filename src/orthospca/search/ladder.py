@@ -22,9 +22,9 @@ from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import AIM, Tolerance
 from orthospca.numerics.rounding import add_up
-from orthospca.search.forms import Form, value_of, with_rounding
-from orthospca.search.knowledge import Knowledge
-from orthospca.search.outcome import NOTHING_BEGUN, Argument, Begun, Ground, Rung
+from orthospca.search.outcome import NOTHING_TO_RESUME, Argument, Ground, Resumption, Rung
+from orthospca.search.state import StageState
+from orthospca.search.views import StageView, value_of, with_rounding
 from orthospca.supports.best import Candidate
 
 #: Of the gain that the next rung promises, a rung may leave this share open …
@@ -44,28 +44,28 @@ HARD = 2
 LIFT, LIFTS = 2.0**-48, 8
 
 #: Closes what is left of a rung, or does what it can in little time.
-Closer = Callable[[Knowledge[Subproblem], Settings], None]
+Closer = Callable[[StageState[Subproblem], Settings], None]
 
 
 def _do_nothing() -> None: ...
 
 
 def searched(
-    known: Knowledge[Subproblem], kept: IntArray, sieved_at: float, form: Form, proof: bool
+    known: StageState[Subproblem], kept: IntArray, sieved_at: float, view: StageView, proof: bool
 ) -> tuple[float, Argument | None]:
     """Return what one tree has proved on the features that were left, and that argument."""
-    upper = with_rounding(known.upper, form)
+    upper = with_rounding(known.upper, view)
     if known.tree is None:
         return upper, None
     level, steps = known.tree
     # Of a checker the bound is that of a level, even where all supports turned out to be below it.
-    level = max(with_rounding(level, form), sieved_at)
+    level = max(with_rounding(level, view), sieved_at)
     argument = Argument(Ground.SIEVE, level, kept, steps.embedded(kept))
     if not proof:
         return upper, argument
     if known.upper > known.tree[0]:
         # Supports so close to the best that rounding decides: a checker rounds in its own way.
-        upper = with_rounding(add_up(known.upper, 7 * (known.upper - known.lower)), form)
+        upper = with_rounding(add_up(known.upper, 7 * (known.upper - known.lower)), view)
     return max(upper, level), argument
 
 
@@ -74,7 +74,7 @@ class Ladder:
 
     Parameters
     ----------
-    form : Form
+    view : StageView
     size : int
         The sparsity of the stage: the last rung.
     tolerance : Tolerance
@@ -83,22 +83,22 @@ class Ladder:
     close : callable
     caps : sequence of float
         Bounds for sparsities 1, 2, … that are known already.
-    begun : Begun
+    resumption : Resumption
         Rungs that were proved before, and who is told of new ones.
     """
 
     def __init__(
         self,
-        form: Form,
+        view: StageView,
         size: int,
         tolerance: Tolerance,
         settings: Settings,
         watch: Watch,
         close: Closer,
         caps: Sequence[float] = (),
-        begun: Begun = NOTHING_BEGUN,
+        resumption: Resumption = NOTHING_TO_RESUME,
     ) -> None:
-        self.form = form
+        self.view = view
         self.size = size
         self.tolerance = tolerance
         self.settings = settings
@@ -109,7 +109,7 @@ class Ladder:
         self.given_up = False
         self._close = close
         self._caps = [*caps, *[math.inf] * (size - len(caps))]
-        self._begun = begun
+        self._begun = resumption
         self.tally = Tally()
 
     def find(self) -> None:
@@ -119,7 +119,7 @@ class Ladder:
         def stop() -> bool:
             return out_of_time() or clock.is_gone(SHARE_OF_HEURISTICS)
 
-        for size, candidate in enumerate(self.form.find(stop)):
+        for size, candidate in enumerate(self.view.find(stop)):
             self.offer(candidate, size)
 
     def offer(self, candidate: Candidate | None, size: int = 1) -> None:
@@ -134,7 +134,7 @@ class Ladder:
     def _follow(self, best: Candidate, size: int) -> None:
         """Let a better vector improve those of larger sparsities."""
         self.offer(best, size)
-        found = self.form.follow(best, size, self.watch.out_of_time)
+        found = self.view.follow(best, size, self.watch.out_of_time)
         for s, candidate in enumerate(found):
             self.offer(candidate, s)
 
@@ -147,7 +147,7 @@ class Ladder:
         """Proved bound of the last rung from those climbed so far, without proving any other."""
         upper = self.below
         for size in range(len(self.rungs) + 1, self.size + 1):
-            upper = max(upper, self.form.bound_without_level(size, upper))
+            upper = max(upper, self.view.bound_without_level(size, upper))
         return upper
 
     def climb(
@@ -163,11 +163,11 @@ class Ladder:
         on_the_way : callable
             Called after rungs, so often that an :meth:`outlook` each time costs little.
         """
-        first, ground = self.form.first_bound(), Ground.SINGLE
+        first, ground = self.view.first_bound(), Ground.SINGLE
         if self._caps[0] < first:
             first, ground = self._caps[0], Ground.CAP
         self.rungs = [Rung(1, self.best[1], first, argument=Argument(ground))]
-        seldom = math.ceil(self.form.n_features * self.size**2 / LOOKED_AT)
+        seldom = math.ceil(self.view.n_features * self.size**2 / LOOKED_AT)
         for size in range(2, self.size):
             if patience < math.inf and self._should_give_up(patience):
                 self.given_up = True
@@ -199,7 +199,7 @@ class Ladder:
         if rung is None or rung.best is None or best is None or rung.argument is None:
             return None
         value = max(best.value, rung.best.value)
-        if rung.upper > value + self._slack(size) * (1 + 1e-9) + 4 * self.form.rounding:
+        if rung.upper > value + self._slack(size) * (1 + 1e-9) + 4 * self.view.rounding:
             return None
         if rung.best.value > best.value:
             # As when it was found: it leads on to vectors of larger sparsities.
@@ -208,7 +208,7 @@ class Ladder:
 
     def _rung(self, size: int) -> Rung:
         """Prove one rung."""
-        form, best = self.form, self.best[size]
+        view, best = self.view, self.best[size]
         cap, why = self._cap(size, self.below)
         if best is None or self.watch.out_of_time():
             return Rung(size, best, cap, argument=why)
@@ -226,13 +226,13 @@ class Ladder:
             return Rung(size, best, outside, argument=Argument(Ground.SIEVE, level, kept))
         if self.watch.out_of_time():
             return Rung(size, best, cap, argument=why)
-        known = self.knowledge(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
+        known = self.state(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
         self._close(known, self.settings)
         self._resisted += known.upper > level
         if known.best is not None and known.lower > best.value:
-            (best,) = form.whole([known.best], kept)
+            (best,) = view.whole([known.best], kept)
             self._follow(best, size)
-        upper, argument = searched(known, kept, level, form, self.settings.proof)
+        upper, argument = searched(known, kept, level, view, self.settings.proof)
         upper = max(upper, outside, self.below)
         if cap <= upper:
             return Rung(size, best, cap, len(kept), why)
@@ -245,20 +245,20 @@ class Ladder:
         if self._caps[size - 1] <= known:
             known, why = self._caps[size - 1], Argument(Ground.CAP)
         if not math.isfinite(known):
-            known, why = self.form.cheap_bound(size), Argument(Ground.SUMS)
+            known, why = self.view.cheap_bound(size), Argument(Ground.SUMS)
         return max(known, below), why
 
     def without_level(self, size: int, below: float) -> tuple[float, Argument]:
         """Bound a rung by the one below it alone: too few features can be in a larger support."""
-        bound = self.form.bound_without_level(size, below)
+        bound = self.view.bound_without_level(size, below)
         if not (self.settings.proof and math.isfinite(bound)):
             return bound, Argument(Ground.SIEVE, bound)
         # Rounding may let a feature pass that is out: the level is raised until it is.
         for _ in range(LIFTS):
-            kept = self.form.passing(size, bound, below)
+            kept = self.view.passing(size, bound, below)
             if len(kept) < size:
                 return bound, Argument(Ground.SIEVE, bound, kept)
-            bound = add_up(bound, LIFT * max(abs(bound), self.form.largest_variance))
+            bound = add_up(bound, LIFT * max(abs(bound), self.view.largest_variance))
         return math.inf, Argument(Ground.SIEVE)
 
     def _slack(self, size: int) -> float:
@@ -267,7 +267,7 @@ class Ladder:
         allowed = AIM * self.tolerance.allowed(value)
         gain = SHARE_OF_GAIN * (following - value)
         slack = min(allowed, max(gain, SMALLEST_SHARE * allowed))
-        return max(slack, self.tolerance.resolution + 2 * self.form.rounding)
+        return max(slack, self.tolerance.resolution + 2 * self.view.rounding)
 
     def part(
         self, size: int, level: float, best: Candidate
@@ -282,23 +282,23 @@ class Ladder:
         outside : float
             Proved bound on what uses another feature.
         """
-        sieve = self.form.sieve(size, level, self.below, self.watch.out_of_time)
+        sieve = self.view.sieve(size, level, self.below, self.watch.out_of_time)
         if len(sieve.kept) < size and self.below < level:
             return None, sieve.kept, max(sieve.outside, level)
         kept = np.union1d(sieve.kept, np.flatnonzero(best.vector))
-        return *self.form.restricted(kept, size), max(sieve.outside, level)
+        return *self.view.restricted(kept, size), max(sieve.outside, level)
 
-    def knowledge(
+    def state(
         self,
         problem: Subproblem,
         kept: IntArray,
         best: Candidate,
         tolerance: Tolerance,
         cap: float,
-    ) -> Knowledge[Subproblem]:
+    ) -> StageState[Subproblem]:
         """What is known of a rung on the features that are left."""
         tolerance = tolerance.at_resolution(problem.resolution)
         local = Candidate(best.value, best.vector[kept])
-        known = Knowledge(problem, tolerance, self.watch, local, cap)
+        known = StageState(problem, tolerance, self.watch, local, cap)
         known.tally = self.tally
         return known

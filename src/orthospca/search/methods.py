@@ -15,7 +15,7 @@ from orthospca.bounds.conditioning.steps import Tree
 from orthospca.bounds.conditioning.walk import Conditioning
 from orthospca.bounds.share.node import ShareBound, relaxation_cost
 from orthospca.model.limits import QuietWatch, Watch
-from orthospca.model.nodes import Bound, Node, NodeBound, Reason
+from orthospca.model.nodes import Bound, ClosedBy, Node, NodeBound
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
@@ -23,12 +23,12 @@ from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import DescentTuning
 from orthospca.numerics.rounding import UNIT, add_up
 from orthospca.search.descent import descend
-from orthospca.search.forms import LARGEST_RELAXED, Form, MatrixForm, with_rounding
-from orthospca.search.knowledge import Knowledge
 from orthospca.search.ladder import Ladder, searched
-from orthospca.search.outcome import NOTHING_BEGUN, Argument, Begun, Ground, Outcome, Rung
+from orthospca.search.outcome import NOTHING_TO_RESUME, Argument, Ground, Outcome, Resumption, Rung
 from orthospca.search.outline import Outline
+from orthospca.search.state import StageState
 from orthospca.search.tree import TreeSearch
+from orthospca.search.views import LARGEST_RELAXED, MatrixView, StageView, with_rounding
 from orthospca.supports.best import Candidate
 from orthospca.supports.enumeration import LARGEST_ENUMERATION
 from orthospca.supports.heuristics import find_incumbent
@@ -45,7 +45,7 @@ def solve_stage(
     incumbent: Candidate | None = None,
     cap: float = math.inf,
     caps: Sequence[float] = (),
-    begun: Begun = NOTHING_BEGUN,
+    resumption: Resumption = NOTHING_TO_RESUME,
 ) -> Outcome:
     """Solve one stage by the method asked for.
 
@@ -60,7 +60,7 @@ def solve_stage(
         A proved bound on the stage that is known already.
     caps : sequence of float
         Proved bounds for sparsities 1, 2, … that are known already.
-    begun : Begun
+    resumption : Resumption
         Rungs that were proved before, and who is told of new ones.
     """
     part, kept = problem.without_spent_features()
@@ -69,12 +69,12 @@ def solve_stage(
     if len(kept) < problem.n_features and incumbent is not None:
         incumbent = incumbent.within(kept)
     if len(kept) < problem.n_features:
-        begun = begun.within(kept, problem.n_features)
+        resumption = resumption.within(kept, problem.n_features)
     tolerance = settings.tolerance.at_resolution(part.resolution)
-    known = Knowledge(part, tolerance, watch, incumbent, cap)
+    known = StageState(part, tolerance, watch, incumbent, cap)
     try:
         if settings.method is Method.BRANCH_AND_BOUND:
-            outcome = _by_ladder(known, settings, caps, begun)
+            outcome = _by_ladder(known, settings, caps, resumption)
         else:
             outcome = _SOLVERS[settings.method](known, settings)
     except KeyboardInterrupt:
@@ -109,7 +109,7 @@ def bound_without_branching(
     watch : Watch
     """
     tolerance = Tolerance(max(cutoff - best.value, 0.0), 0.0, problem.resolution)
-    known = Knowledge(problem, tolerance, watch, best, upper)
+    known = StageState(problem, tolerance, watch, best, upper)
     descend(known, _conditioning(known, settings), settings.tuning.descent)
     if known.upper <= cutoff or watch.out_of_time() or problem.n_features > LARGEST_RELAXED:
         return known.upper
@@ -118,7 +118,7 @@ def bound_without_branching(
     return min(known.upper, max(relaxed.upper, relaxed.fixed_upper))
 
 
-def _by_enumeration(known: Knowledge[Subproblem], settings: Settings) -> Outcome:
+def _by_enumeration(known: StageState[Subproblem], settings: Settings) -> Outcome:
     """Algorithm 1: test every support, to the last digit."""
     asked = known.tolerance
     known.tolerance = Tolerance(0.0, 0.0, asked.resolution)
@@ -136,26 +136,26 @@ def _unless_closed(status: Status) -> Status | None:
     return None if status in (Status.OPTIMAL, Status.PRECISION) else status
 
 
-def _by_classical_bounds(known: Knowledge[Subproblem], settings: Settings) -> Outcome:
+def _by_classical_bounds(known: StageState[Subproblem], settings: Settings) -> Outcome:
     """Algorithm 4 with the eigenvalue, Gershgorin, Frobenius and trace bounds."""
     _begin(known, settings)
     return _search_classically(known, settings, settings.tuning.tree.enumerate_below)
 
 
 def _search_classically(
-    known: Knowledge[Subproblem], settings: Settings, enumerate_below: int
+    known: StageState[Subproblem], settings: Settings, enumerate_below: int
 ) -> Outcome:
     bound = ClassicalBound(known.problem)
     return _tree(known, bound, enumerate_below, settings).run([_everything(known.problem)])
 
 
 def _by_ladder(
-    known: Knowledge[Subproblem], settings: Settings, caps: Sequence[float], begun: Begun
+    known: StageState[Subproblem], settings: Settings, caps: Sequence[float], resumption: Resumption
 ) -> Outcome:
     """Rung after rung, then everything there is on what the last rung leaves."""
     problem = known.problem
-    form = MatrixForm(problem)
-    found = climb_stage(form, problem.sparsity, known, settings, caps, begun)
+    view = MatrixView(problem)
+    found = climb_stage(view, problem.sparsity, known, settings, caps, resumption)
     if found is not None:
         return found
     # No feasible vector was found: there is nothing to prune by.
@@ -164,17 +164,17 @@ def _by_ladder(
     if not settings.proof or outcome.best is None:
         return outcome
     # Now there is one: the ladder can be climbed, and its argument written down.
-    again = Knowledge(problem, known.tolerance, known.watch, outcome.best)
-    return climb_stage(form, problem.sparsity, again, settings, caps, begun) or outcome
+    again = StageState(problem, known.tolerance, known.watch, outcome.best)
+    return climb_stage(view, problem.sparsity, again, settings, caps, resumption) or outcome
 
 
 def climb_stage(
-    form: Form,
+    view: StageView,
     size: int,
-    known: Knowledge[Any],
+    known: StageState[Any],
     settings: Settings,
     caps: Sequence[float] = (),
-    begun: Begun = NOTHING_BEGUN,
+    resumption: Resumption = NOTHING_TO_RESUME,
 ) -> Outcome | None:
     """Climb the ladder of a stage, and close what its last rung leaves.
 
@@ -182,15 +182,15 @@ def climb_stage(
 
     Parameters
     ----------
-    form : Form
+    view : StageView
     size : int
         The sparsity of the stage.
-    known : Knowledge
+    known : StageState
         What is known of the stage: tolerance, watch, incumbent and bound.
     settings : Settings
     caps : sequence of float
         Proved bounds for sparsities 1, 2, … that are known already.
-    begun : Begun
+    resumption : Resumption
         Rungs that were proved before, and who is told of new ones.
 
     Returns
@@ -200,9 +200,9 @@ def climb_stage(
     """
     watch, tolerance = known.watch, known.tolerance
     # Rungs that other means can do without are left where they resist.
-    close = close_quickly if form.relaxes else close_rung
-    ladder = Ladder(form, size, tolerance, settings, QuietWatch(watch), close, caps, begun)
-    known.tighten(form.cheap_bound(size), Argument(Ground.SUMS))
+    close = close_quickly if view.relaxes else close_rung
+    ladder = Ladder(view, size, tolerance, settings, QuietWatch(watch), close, caps, resumption)
+    known.tighten(view.cheap_bound(size), Argument(Ground.SUMS))
     ladder.find()
     if known.best is not None:
         ladder.offer(known.best, int(np.count_nonzero(known.best.vector)))
@@ -211,24 +211,24 @@ def climb_stage(
     if known.best is None:
         return None
     if settings.method is Method.BRANCH_AND_BOUND and size > 1:
-        level = known.cutoff - 2 * form.rounding
-        traced = form.bound_before_rungs(known.best, size, level, watch.out_of_time)
+        level = known.cutoff - 2 * view.rounding
+        traced = view.bound_before_rungs(known.best, size, level, watch.out_of_time)
         known.tighten(traced)
         if traced <= known.cutoff:
             return known.outcome()
     if settings.method is Method.BRANCH_AND_BOUND or size == 1:
         patience = math.inf
-        if form.relaxes:
+        if view.relaxes:
             # Rungs may cost what the relaxation of the whole stage is expected to.
-            patience = relaxation_cost(form.n_features, settings.tuning.share)
+            patience = relaxation_cost(view.n_features, settings.tuning.share)
         ladder.climb(patience, lambda: _tell_outlook(ladder, known, settings))
         known.improve(ladder.best[size])
     if size == 1:
-        known.settle(ladder.below, Reason.CLIMBED)
+        known.settle(ladder.below, ClosedBy.CLIMBED)
         return replace(known.outcome(), rungs=tuple(ladder.rungs))
     known.tighten(*ladder.without_level(size, ladder.below))
     known.tell(1)
-    verdict = _last_rung(form, size, ladder, known, settings)
+    verdict = _last_rung(view, size, ladder, known, settings)
     outcome = known.outcome(verdict)
     if not ladder.rungs:
         return outcome
@@ -236,7 +236,7 @@ def climb_stage(
     return replace(outcome, rungs=(*ladder.rungs, last))
 
 
-def _tell_outlook(ladder: Ladder, known: Knowledge[Any], settings: Settings) -> None:
+def _tell_outlook(ladder: Ladder, known: StageState[Any], settings: Settings) -> None:
     """Say what the rungs so far prove of the stage: the next ones will only prove more."""
     upper = ladder.outlook()
     if upper >= known.upper:
@@ -248,7 +248,7 @@ def _tell_outlook(ladder: Ladder, known: Knowledge[Any], settings: Settings) -> 
 
 
 def _last_rung(
-    form: Form, size: int, ladder: Ladder, known: Knowledge[Any], settings: Settings
+    view: StageView, size: int, ladder: Ladder, known: StageState[Any], settings: Settings
 ) -> Status | None:
     """Close what is left at the cutoff; why it stopped, if it did."""
     verdict: Status | None = None
@@ -258,36 +258,36 @@ def _last_rung(
         best = known.best
         assert best is not None
         cutoff = known.cutoff
-        level = cutoff - 2 * form.rounding
+        level = cutoff - 2 * view.rounding
         problem, kept, outside = ladder.part(size, level, best)
         ruled_out = outside <= level
-        outside = with_rounding(outside, form)
+        outside = with_rounding(outside, view)
         if problem is None:
             known.tighten(outside, Argument(Ground.SIEVE, level, kept))
-            known.settle(outside, Reason.CLIMBED)
+            known.settle(outside, ClosedBy.CLIMBED)
             return None
         if known.watch.out_of_time():
             return known.watch.verdict(known.nodes)
-        local = ladder.knowledge(problem, kept, best, known.tolerance, known.upper)
+        local = ladder.state(problem, kept, best, known.tolerance, known.upper)
         local.watch, local.nodes = known.watch, known.nodes
         try:
-            with known.watch.of_a_part(outside, form.rounding):
+            with known.watch.of_a_part(outside, view.rounding):
                 if settings.method is Method.EIGENVALUE:
                     verdict = close_classically(local, settings)
                 else:
                     verdict = close_thoroughly(local, settings, walk=not ladder.given_up)
         finally:
             # An interrupt leaves what was found and proved so far.
-            upper, argument = searched(local, kept, level, form, settings.proof)
+            upper, argument = searched(local, kept, level, view, settings.proof)
             upper = max(upper, outside)
             known.tighten(upper, argument if ruled_out else None)
             known.nodes = local.nodes
             improved = local.lower > best.value
             if improved and local.best is not None:
-                known.improve(*form.whole([local.best], kept))
+                known.improve(*view.whole([local.best], kept))
                 ladder.offer(known.best, size)
         if verdict is None:
-            known.settle(upper, Reason.CLIMBED)
+            known.settle(upper, ClosedBy.CLIMBED)
         too_many = outside > known.cutoff
         again = improved and (verdict is not None or too_many)
         if not again or known.watch.out_of_time():
@@ -297,7 +297,7 @@ def _last_rung(
     return verdict
 
 
-def _conditioning(known: Knowledge[Subproblem], settings: Settings) -> Conditioning:
+def _conditioning(known: StageState[Subproblem], settings: Settings) -> Conditioning:
     watch = known.watch
     return Conditioning(
         known.problem,
@@ -308,12 +308,12 @@ def _conditioning(known: Knowledge[Subproblem], settings: Settings) -> Condition
     )
 
 
-def close_quickly(known: Knowledge[Subproblem], settings: Settings) -> None:
+def close_quickly(known: StageState[Subproblem], settings: Settings) -> None:
     """Close a rung by conditioning, or bound it by coarser levels, within a small budget."""
     descend(known, _conditioning(known, settings), settings.tuning.rung)
 
 
-def close_rung(known: Knowledge[Subproblem], settings: Settings) -> None:
+def close_rung(known: StageState[Subproblem], settings: Settings) -> None:
     """Close a rung on which all later ones rest: by conditioning, then by a few relaxations."""
     tuning = settings.tuning
     if descend(known, _conditioning(known, settings), replace(tuning.rung, levels=())):
@@ -327,13 +327,13 @@ def close_rung(known: Knowledge[Subproblem], settings: Settings) -> None:
 
 
 def close_thoroughly(
-    known: Knowledge[Subproblem], settings: Settings, walk: bool = True
+    known: StageState[Subproblem], settings: Settings, walk: bool = True
 ) -> Status | None:
     """Close a stage by all means: conditioning, then branch and bound with the relaxation.
 
     Parameters
     ----------
-    known : Knowledge
+    known : StageState
     settings : Settings
     walk : bool
         Whether conditioning promises anything: where rungs have resisted it does not.
@@ -355,7 +355,7 @@ def close_thoroughly(
     return _relax(known, settings)
 
 
-def _relax(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
+def _relax(known: StageState[Subproblem], settings: Settings) -> Status | None:
     """Branch and bound with the relaxation; what stopped it."""
     tuning, best = settings.tuning, known.best
     assert best is not None
@@ -377,7 +377,7 @@ def _relax(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
         known.tolerance = asked
 
 
-def _written(known: Knowledge[Subproblem], outline: Outline) -> tuple[float, Tree] | None:
+def _written(known: StageState[Subproblem], outline: Outline) -> tuple[float, Tree] | None:
     """The lowest level at which all that was found out is a proof, and that proof."""
     level = max(known.cutoff, known.open.upper)
     tree = outline.tree(level) if math.isfinite(level) else None
@@ -388,7 +388,7 @@ def _written(known: Knowledge[Subproblem], outline: Outline) -> tuple[float, Tre
     return add_up(level, CHECKING * n * (n + 8) * UNIT * size), tree
 
 
-def close_classically(known: Knowledge[Subproblem], settings: Settings) -> Status | None:
+def close_classically(known: StageState[Subproblem], settings: Settings) -> Status | None:
     """Close a stage by branch and bound with the bounds of the paper; as the other."""
     bound, below = ClassicalBound(known.problem), settings.tuning.tree.enumerate_below
     return _tree(known, bound, below, settings).explore([_everything(known.problem)])
@@ -400,7 +400,7 @@ _SOLVERS = {
 }
 
 
-def _begin(known: Knowledge[Subproblem], settings: Settings) -> None:
+def _begin(known: StageState[Subproblem], settings: Settings) -> None:
     """What all methods begin with: a bound that costs next to nothing, and an incumbent."""
     problem = known.problem
     known.tighten(gershgorin_bound(problem.covariance, problem.sparsity))
@@ -409,7 +409,7 @@ def _begin(known: Knowledge[Subproblem], settings: Settings) -> None:
 
 
 def _tree(
-    known: Knowledge[Subproblem],
+    known: StageState[Subproblem],
     bound: Bound,
     enumerate_below: int,
     settings: Settings,

@@ -32,7 +32,7 @@ class Request:
         Feasible vectors that are known already.
     caps : tuple of float
         Proved bounds for sparsities 1, 2, … that are known already.
-    begun : Begun
+    resumption : Resumption
         What an earlier run has proved of the stage, and who is to know what this one does.
     """
 
@@ -41,7 +41,7 @@ class Request:
     cap: float = math.inf
     hints: tuple[Candidate, ...] = ()
     caps: tuple[float, ...] = ()
-    begun: Begun = field(default_factory=lambda: Begun())
+    resumption: Resumption = field(default_factory=lambda: Resumption())
 
     @property
     def best_hint(self) -> Candidate | None:
@@ -145,7 +145,7 @@ def _tell_nobody(rungs: Rungs, best: Candidate) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Begun:
+class Resumption:
     """A stage as an earlier run left it, and what is kept of this one while it goes on.
 
     Attributes
@@ -159,7 +159,7 @@ class Begun:
     rungs: tuple[Rung, ...] = ()
     tell: Callable[[Rungs, Candidate], None] = _tell_nobody
 
-    def within(self, places: IntArray, n: int) -> Begun:
+    def within(self, places: IntArray, n: int) -> Resumption:
         """Return the same in terms of some of the n features."""
 
         def tell(rungs: Rungs, best: Candidate) -> None:
@@ -168,10 +168,10 @@ class Begun:
                 best.embedded(places, n),
             )
 
-        return Begun(tuple(rung.within(places) for rung in self.rungs), tell)
+        return Resumption(tuple(rung.within(places) for rung in self.rungs), tell)
 
 
-NOTHING_BEGUN = Begun()
+NOTHING_TO_RESUME = Resumption()
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,10 @@ from orthospca.model.tolerance import Tolerance
 from orthospca.numerics.rigor import RANK_TOLERANCE
 from orthospca.numerics.rounding import add_up
 from orthospca.search.outcome import (
-    NOTHING_BEGUN,
-    Begun,
+    NOTHING_TO_RESUME,
     Outcome,
     Request,
+    Resumption,
     Rung,
     Rungs,
     with_arguments,
@@ -89,7 +89,7 @@ class Found:
     ladders: tuple[tuple[Rung, ...], ...] = ()
 
 
-class Record(Protocol):
+class RunRecord(Protocol):
     """Something that is kept of a run while it goes on."""
 
     def ladder(self, k: int) -> tuple[Rung, ...]:
@@ -116,7 +116,7 @@ def run_stages(
     tolerance: Tolerance,
     watch: Watch,
     known: Sequence[Component] = (),
-    record: Record | None = None,
+    record: RunRecord | None = None,
 ) -> Found:
     """Find one component for each sparsity limit, each given those before it.
 
@@ -133,7 +133,7 @@ def run_stages(
     watch : Watch
     known : sequence of Component
         The first components, if they are known already.
-    record : Record, optional
+    record : RunRecord, optional
         Knows what was proved on the way to them, and is shown every stage that ends.
     """
     sequence = _Sequence(stages, limits, tolerance, record is not None)
@@ -154,7 +154,7 @@ def run_stages(
 
 
 def _solve_next(
-    sequence: _Sequence, stages: Stages, watch: Watch, record: Record | None
+    sequence: _Sequence, stages: Stages, watch: Watch, record: RunRecord | None
 ) -> Status | None:
     """Solve the next stage; why there is none, if so."""
     k = len(sequence.components)
@@ -168,7 +168,7 @@ def _solve_next(
     return None
 
 
-def _try_again(sequence: _Sequence, stages: Stages, watch: Watch, record: Record | None) -> bool:
+def _try_again(sequence: _Sequence, stages: Stages, watch: Watch, record: RunRecord | None) -> bool:
     """Give time that later stages have left to the first one that was stopped for want of it.
 
     Returns
@@ -255,16 +255,18 @@ class _Sequence:
         if hint is not None:
             self._hints.append(hint)
 
-    def request(self, record: Record | None = None, again: int | None = None) -> Request:
+    def request(self, record: RunRecord | None = None, again: int | None = None) -> Request:
         """What is asked of the next stage, or once more of an earlier one."""
         k = len(self.components) if again is None else again
         limit, previous = self._limits[k], self._previous(k)
         known = [Candidate(c.variance, c.vector) for c in self.components[k:]]
         hints = tuple(h for h in (*known, *self._hints) if _is_feasible(h, limit, previous))
-        begun = NOTHING_BEGUN if record is None or again is not None else self._begun(record)
-        return Request(limit, previous, self._cap(k), hints, self._caps(k), begun)
+        resumption = (
+            NOTHING_TO_RESUME if record is None or again is not None else self._begun(record)
+        )
+        return Request(limit, previous, self._cap(k), hints, self._caps(k), resumption)
 
-    def _begun(self, record: Record) -> Begun:
+    def _begun(self, record: RunRecord) -> Resumption:
         """What is known of the next stage from an earlier run; its rungs are taken note of."""
         k = len(self.components)
 
@@ -273,16 +275,16 @@ class _Sequence:
                 return
             ladder, found = rungs(), self.found(None)
             upper = max(min(ladder[-1].upper, self._cap(k)), best.value)
-            begun = Component(best.vector, best.value, upper, Status.INTERRUPTED)
+            resumption = Component(best.vector, best.value, upper, Status.INTERRUPTED)
             record.show(
                 replace(
                     found,
-                    components=(*found.components, begun),
+                    components=(*found.components, resumption),
                     ladders=(*found.ladders, ladder),
                 )
             )
 
-        return Begun(record.ladder(k), tell)
+        return Resumption(record.ladder(k), tell)
 
     def _cap(self, k: int) -> float:
         """The smallest bound of an earlier stage with at least the same sparsity."""

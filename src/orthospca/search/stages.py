@@ -48,7 +48,7 @@ class MatrixStages:
             request.best_hint,
             request.cap,
             request.caps,
-            request.begun,
+            request.resumption,
         )
 
 

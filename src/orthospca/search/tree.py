@@ -14,13 +14,13 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from orthospca._typing import IntArray
-from orthospca.model.nodes import Bound, Closed, Node, Reason
+from orthospca.model.nodes import Bound, Closed, ClosedBy, Node
 from orthospca.model.result import Status
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import TreeTuning
-from orthospca.search.knowledge import Knowledge
 from orthospca.search.outcome import Outcome
 from orthospca.search.outline import Outline, Written
+from orthospca.search.state import StageState
 from orthospca.supports.best import (
     Candidate,
     best_on_support,
@@ -47,7 +47,7 @@ class TreeSearch:
 
     Parameters
     ----------
-    knowledge : Knowledge
+    state : StageState
         What is known of the stage; the search adds to it.
     bound : Bound
     enumerate_below : int
@@ -61,7 +61,7 @@ class TreeSearch:
 
     def __init__(
         self,
-        knowledge: Knowledge[Subproblem],
+        state: StageState[Subproblem],
         bound: Bound,
         *,
         enumerate_below: int = 1,
@@ -69,8 +69,8 @@ class TreeSearch:
         tuning: TreeTuning | None = None,
         outline: Outline | None = None,
     ) -> None:
-        self.knowledge = knowledge
-        self.problem = knowledge.problem
+        self.state = state
+        self.problem = state.problem
         self.bound = bound
         self.enumerate_below = enumerate_below
         self.n_jobs = n_jobs
@@ -80,9 +80,9 @@ class TreeSearch:
     def run(self, roots: Sequence[Node]) -> Outcome:
         """Explore, and return how it ended; as :meth:`explore`."""
         try:
-            return self.knowledge.outcome(self.explore(roots))
+            return self.state.outcome(self.explore(roots))
         except KeyboardInterrupt:
-            return self.knowledge.interrupted()
+            return self.state.interrupted()
 
     def explore(self, roots: Sequence[Node]) -> Status | None:
         """Explore until nothing is open or a limit is met, and return which.
@@ -92,7 +92,7 @@ class TreeSearch:
         roots : sequence of Node
             Together they cover every support of interest.
         """
-        known = self.knowledge
+        known = self.state
         known.open.working = list(roots)
         with Parallel(n_jobs=self.n_jobs, backend="threading") as pool:
             nodes: list[Node] = list(roots)
@@ -108,7 +108,7 @@ class TreeSearch:
         return None
 
     def _evaluate_round(self, pool: Parallel, nodes: Sequence[Node]) -> None:
-        known = self.knowledge
+        known = self.state
         cutoff, incumbent = known.cutoff, known.best
         if len(nodes) == 1 or self.n_jobs in (None, 1):
             evaluations = [self._evaluate(node, incumbent, cutoff) for node in nodes]
@@ -121,7 +121,7 @@ class TreeSearch:
         known.open.working = []
 
     def _take(self, evaluation: _Evaluation) -> None:
-        known = self.knowledge
+        known = self.state
         known.improve(evaluation.best)
         for closed in evaluation.removed:
             known.record.enter(closed)
@@ -134,7 +134,7 @@ class TreeSearch:
 
     def _next_round(self) -> list[Node]:
         """Children of the most promising nodes; nodes that the incumbent now closes are closed."""
-        known = self.knowledge
+        known = self.state
         cutoff, waiting = known.cutoff, known.open
         if waiting.upper <= cutoff:
             for node in waiting.all_waiting():
@@ -148,9 +148,9 @@ class TreeSearch:
         return [child for node in waiting.working for child in node.children()]
 
     def _close(self, node: Node) -> None:
-        reason = Reason.EIGENVALUE if node.payload is None else Reason.MULTIPLIERS
+        reason = ClosedBy.EIGENVALUE if node.payload is None else ClosedBy.MULTIPLIERS
         closed = Closed(node.included, node.allowed, node.upper, reason, node.proof)
-        self.knowledge.record.enter(closed)
+        self.state.record.enter(closed)
 
     def _evaluate(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
         """Solve a node, or bound it."""
@@ -162,14 +162,14 @@ class TreeSearch:
     def _bound(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
         """Bound a node: it is closed, or stays open, perhaps with fewer indices."""
         problem = self.problem
-        bound = self.bound(node, cutoff, self.knowledge.watch)
+        bound = self.bound(node, cutoff, self.state.watch)
         upper = min(bound.upper, node.upper)
         best = incumbent
         if bound.supports:
             found = best_of(problem, np.vstack(bound.supports))
             if found is not None and (best is None or found.value > best.value):
-                best = found if self.knowledge.watch.out_of_time() else polish(problem, found)
-                cutoff = max(cutoff, self.knowledge.tolerance.cutoff(best.value))
+                best = found if self.state.watch.out_of_time() else polish(problem, found)
+                cutoff = max(cutoff, self.state.tolerance.cutoff(best.value))
         if upper <= cutoff or upper == -math.inf:
             # What fixing removed on the way belongs to the node that is closed.
             whole = min(node.upper, max(upper, bound.fixed_upper))
@@ -204,7 +204,7 @@ class TreeSearch:
         if len(node.allowed) <= problem.sparsity or len(node.included) >= problem.sparsity:
             return self._solve_support(node, incumbent)
         if self.outline is None and no_feasible_vector(problem, node.allowed):
-            return _closed(node, -math.inf, Reason.INFEASIBLE, incumbent)
+            return _closed(node, -math.inf, ClosedBy.INFEASIBLE, incumbent)
         count = count_supports(len(node.included), len(node.allowed), problem.sparsity)
         if count <= self.enumerate_below:
             return self._enumerate(node, incumbent, cutoff)
@@ -217,17 +217,17 @@ class TreeSearch:
         if incumbent is not None and (best is None or best.value < incumbent.value):
             best = incumbent
         upper = min(node.upper, upper_on_support(self.problem, support))
-        closed = _closed(node, upper, Reason.SUPPORT, best)
+        closed = _closed(node, upper, ClosedBy.SUPPORT, best)
         return replace(closed, written=Written(node, tested=True))
 
     def _enumerate(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
-        stop = self.knowledge.watch.out_of_time
+        stop = self.state.watch.out_of_time
         found = enumerate_supports(
             self.problem, node.included, node.allowed, incumbent, cutoff, stop
         )
         if found.complete:
             upper = min(node.upper, found.upper)
-            closed = _closed(node, upper, Reason.ENUMERATED, found.best)
+            closed = _closed(node, upper, ClosedBy.ENUMERATED, found.best)
             return replace(closed, written=Written(node, tested=True))
         left = replace(node, branch=int(node.free[0]))
         return _Evaluation(found.best, open=left, written=Written(left))
@@ -236,7 +236,7 @@ class TreeSearch:
 def _closed(
     node: Node,
     upper: float,
-    reason: Reason,
+    reason: ClosedBy,
     best: Candidate | None = None,
     proof: object = None,
 ) -> _Evaluation:
@@ -245,4 +245,4 @@ def _closed(
 
 def _removed(node: Node, kept: tuple[IntArray, IntArray], upper: float, proof: object) -> Closed:
     """Return the supports of a node that are not between the kept indices, as a closed node."""
-    return Closed(node.included, node.allowed, upper, Reason.FIXED, proof, kept=kept)
+    return Closed(node.included, node.allowed, upper, ClosedBy.FIXED, proof, kept=kept)

@@ -20,11 +20,11 @@ from orthospca.model.limits import Watch
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.numerics.rounding import mul_up
-from orthospca.search.forms import Sieve
-from orthospca.search.knowledge import Knowledge
 from orthospca.search.methods import climb_stage
 from orthospca.search.outcome import Outcome, Request
-from orthospca.wide.form import DataForm
+from orthospca.search.state import StageState
+from orthospca.search.views import Sieve
+from orthospca.wide.view import DataView
 
 
 class WideProblem:
@@ -74,31 +74,31 @@ class WideProblem:
         members : boolean array, optional
             The features that a component may use; all of them, if not given.
         """
-        form = self._form(request, members)
+        view = self._form(request, members)
         if not (self.covariance.diagonal.any() or settings.proof):
             # All columns are zero, exactly: whatever is feasible is best.  A checker of a proof
             # adds variances up anew, and rounds.
-            best = form.find(watch.out_of_time)[request.sparsity]
+            best = view.find(watch.out_of_time)[request.sparsity]
             if best is not None:
                 return Outcome(best, 0.0, Status.OPTIMAL, 0)
         hint = request.best_hint
-        tolerance = settings.tolerance.at_resolution(4 * form.rounding)
-        known = Knowledge(form, tolerance, watch, hint, request.cap)
+        tolerance = settings.tolerance.at_resolution(4 * view.rounding)
+        known = StageState(view, tolerance, watch, hint, request.cap)
         try:
             outcome = climb_stage(
-                form, request.sparsity, known, settings, request.caps, request.begun
+                view, request.sparsity, known, settings, request.caps, request.resumption
             )
         except KeyboardInterrupt:
             outcome = known.interrupted()
-        self.largest_matrix = max(self.largest_matrix, form.largest_matrix)
+        self.largest_matrix = max(self.largest_matrix, view.largest_matrix)
         if outcome is None:
             # Some features were left out: nothing is proved to be exhausted.
             verdict = watch.verdict() or Status.FEATURE_LIMIT
             return Outcome(None, known.upper, verdict, 0)
         return replace(outcome, closed=())
 
-    def _form(self, request: Request, members: BoolArray | None = None) -> DataForm:
-        return DataForm(
+    def _form(self, request: Request, members: BoolArray | None = None) -> DataView:
+        return DataView(
             self.covariance,
             request.sparsity,
             request.previous,

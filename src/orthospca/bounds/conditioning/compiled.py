@@ -25,7 +25,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from orthospca._typing import IntArray
-from orthospca.bounds.conditioning.state import State
+from orthospca.bounds.conditioning.state import LoopState
 from orthospca.bounds.conditioning.steps import Tree
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.supports.best import Candidate
@@ -71,7 +71,7 @@ def _kernel() -> Any:
         )
     # Whatever is walked, the types are the same.
     nothing, both = np.arange(0), np.arange(2)
-    State(kernel, np.eye(2), 3.0, both, nothing, both, 1, 1).advance((1, 1, 1, 1, 1))
+    LoopState(kernel, np.eye(2), 3.0, both, nothing, both, 1, 1).advance((1, 1, 1, 1, 1))
     return kernel
 
 
@@ -149,7 +149,7 @@ class _Run:
             # Another machine, which has been sent this part and has nothing to compile with.
             return self._close_in_numpy(node)
         walk, kernel = self.walk, _kernel()
-        state = State.of(kernel, walk, walk.gathered(node, node.penalty))
+        state = LoopState.of(kernel, walk, walk.gathered(node, node.penalty))
         while True:
             left = (self.budget - walk.work) * walk.tuning.compiled_speed
             code = state.advance(self._tuning, left)

@@ -19,7 +19,7 @@ RECORDED, NAMED = 4096, 2**16
 QUANTUM = 2**22
 
 
-class State:
+class LoopState:
     """The arrays of the loop.
 
     Parameters
@@ -95,7 +95,7 @@ class State:
         )
 
     @classmethod
-    def of(cls, kernel: Any, walk: Walk, node: Pending) -> State:
+    def of(cls, kernel: Any, walk: Walk, node: Pending) -> LoopState:
         """The state in which a node, in a frame of its own, is begun."""
         frame, problem = node.frame, walk.problem
         most = len(walk.tuning.penalties) - node.penalty if problem.constrained else 1

@@ -170,7 +170,7 @@ def _joined(parts: Sequence[IntArray], kind: type = np.int32) -> Any:
 NO_STEPS = Tree.of(())
 
 
-class Record:
+class StepLog:
     """Steps that are being taken, one at a time or many at once."""
 
     def __init__(self) -> None:

@@ -33,7 +33,7 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.bounds.conditioning import compiled
 from orthospca.bounds.conditioning.step import Frame
-from orthospca.bounds.conditioning.steps import NO_STEPS, Record, Step, Tree
+from orthospca.bounds.conditioning.steps import NO_STEPS, Step, StepLog, Tree
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
@@ -268,7 +268,7 @@ class Walk:
         self.level = level
         self.cutoff = cutoff
         self.upper = -math.inf
-        self.steps = Record()
+        self.steps = StepLog()
         self.work = 0.0
         frame = conditioning.frame(node.allowed, level, self.tuning.penalties[0])
         inside = np.searchsorted(node.allowed, node.included)

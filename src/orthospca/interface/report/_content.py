@@ -71,7 +71,7 @@ def _figures_of(*figures: Html | None) -> Html:
 
 def _overview(section: Section) -> Panel:
     result = section.result
-    certified = result.status in words.FINISHED
+    certified = result.status.finished
     total = result.total_variance
     tiles: list[tuple[str, object]] = [("components", result.n_components)]
     if result.n_components:

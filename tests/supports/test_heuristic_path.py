@@ -14,7 +14,7 @@ from helpers.eliminations import random_components
 from helpers.problems import MATRICES
 from orthospca.model.stage import Subproblem
 from orthospca.supports.best import Candidate, best_on_support
-from orthospca.supports.climb import Climb
+from orthospca.supports.heuristic_path import HeuristicPath
 
 
 def problem_of(kind: str, seed: int) -> Subproblem:
@@ -49,11 +49,11 @@ def test_every_candidate_is_feasible(kind: str) -> None:
     """Tests every kind of matrix: the vector for each sparsity, and that a second run finds it."""
     for seed in range(8):
         problem = problem_of(kind, seed)
-        climb = Climb(problem)
+        climb = HeuristicPath(problem)
         climb.run()
         assert len(climb.best) == problem.sparsity + 1
         check(problem, climb.best)
-        again = Climb(Subproblem(problem.covariance, problem.sparsity, problem.previous))
+        again = HeuristicPath(Subproblem(problem.covariance, problem.sparsity, problem.previous))
         again.run()
         for one, two in zip(climb.best[1:], again.best[1:], strict=True):
             assert (one is None) == (two is None)
@@ -66,7 +66,7 @@ def test_no_worse_than_a_single_feature_and_no_better_than_the_optimum(kind: str
     """Tests the plain start, the best feature that no component uses, and the brute force."""
     for seed in range(4):
         problem = problem_of(kind, seed)
-        climb = Climb(problem)
+        climb = HeuristicPath(problem)
         climb.run()
         alone = np.delete(problem.covariance.diagonal(), problem.touched)
         slack = 1e-12 * problem.n_features * largest_entry(problem.covariance)
@@ -93,7 +93,7 @@ def test_improving_a_support_never_makes_it_worse(kind: str) -> None:
         for size in range(1, problem.sparsity + 1):
             support = rng.permutation(problem.n_features)[:size]
             plain = best_on_support(problem, np.sort(support))
-            climb = Climb(problem)
+            climb = HeuristicPath(problem)
             climb.improve(support)
             check(problem, climb.best)
             if plain is not None:
@@ -107,7 +107,7 @@ def test_offers_are_taken_where_they_help(kind: str) -> None:
     """Tests that an offer serves its own size and all larger ones, unless they have better."""
     for seed in range(4):
         problem = problem_of(kind, seed)
-        climb = Climb(problem)
+        climb = HeuristicPath(problem)
         climb.run()
         before = list(climb.best)
         rng = np.random.default_rng(seed)
@@ -138,7 +138,7 @@ def test_stopped_at_any_moment() -> None:
         last = [-math.inf] * (problem.sparsity + 1)
         for allowed in range(0, 3 * problem.sparsity + 2):
             asked = itertools.count()
-            climb = Climb(problem)
+            climb = HeuristicPath(problem)
             climb.run(lambda asked=asked, allowed=allowed: next(asked) >= allowed)
             check(problem, climb.best)
             values = [-math.inf if b is None else b.value for b in climb.best]
@@ -160,7 +160,7 @@ def test_planted_components_are_found() -> None:
         before = np.zeros((n, 1))
         before[places[:p], 0] = best_vector(matrix, places[:p])
         for previous, part in ((np.zeros((n, 0)), places[:p]), (before, places[p:])):
-            climb = Climb(Subproblem(matrix, p, previous))
+            climb = HeuristicPath(Subproblem(matrix, p, previous))
             climb.run()
             order = part[np.argsort(-np.diag(matrix)[part])]
             for size in range(1, p + 1):
@@ -175,7 +175,7 @@ def test_swaps_go_on_as_long_as_they_help() -> None:
     y = np.append(np.full(5, 0.1), np.linspace(0.4, 0.6, 5))
     matrix = np.outer(y, y) + 1e-3 * np.eye(10)
     for previous in (np.zeros((10, 0)), np.eye(10)[:, :1]):
-        climb = Climb(Subproblem(matrix, 4, previous))
+        climb = HeuristicPath(Subproblem(matrix, 4, previous))
         climb.improve(np.array([1, 2, 3, 4]))
         found = climb.best[4]
         assert found is not None

@@ -32,16 +32,16 @@ from orthospca.numerics.rounding import (
     sqrt_up,
 )
 from orthospca.numerics.sums import best_sums
-from orthospca.search.forms import Sieve, sieve_within
+from orthospca.search.views import Sieve, sieve_within
 from orthospca.supports.best import Candidate
-from orthospca.supports.climb import Climb
+from orthospca.supports.heuristic_path import HeuristicPath
 from orthospca.wide.traces import TraceWalk
 
 #: Entries of columns that are brought into this process together, at most.
 LARGEST_READ = 2**21
 
 
-class DataForm:
+class DataView:
     """One stage: the data with the components before it projected out.
 
     Parameters
@@ -129,7 +129,7 @@ class DataForm:
     def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
         """Climb on the features that truncated power iterations on the data lead to."""
         problem, kept = self.restricted(self._pool(stop), self.sparsity)
-        climb = Climb(problem)
+        climb = HeuristicPath(problem)
         climb.run(stop)
         return self._take(climb, kept)
 
@@ -143,14 +143,14 @@ class DataForm:
         known = [np.flatnonzero(x.vector) for x in self._found if x is not None]
         pool = np.unique(np.concatenate([pool, *known]))
         problem, kept = self.restricted(pool[self.members[pool]], self.sparsity)
-        climb = Climb(problem)
+        climb = HeuristicPath(problem)
         for found in (*self._found, best):
             if found is not None:
                 climb.offer(Candidate(found.value, found.vector[kept]))
         climb.spread(size, size)
         return self._take(climb, kept)
 
-    def _take(self, climb: Climb, kept: IntArray) -> list[Candidate | None]:
+    def _take(self, climb: HeuristicPath, kept: IntArray) -> list[Candidate | None]:
         """Remember what was found; with fewer features than places the last one serves them all."""
         distinct = {id(best): best for best in climb.best if best is not None}
         whole = dict(zip(distinct, self.whole(list(distinct.values()), kept), strict=True))

@@ -16,7 +16,7 @@ from orthospca.bounds.classical import gershgorin_bound
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.rounding import add_up
 from orthospca.supports.best import Candidate
-from orthospca.supports.climb import Climb
+from orthospca.supports.heuristic_path import HeuristicPath
 
 #: Features up to which the relaxation of a whole stage is worth while.
 LARGEST_RELAXED = 2000
@@ -32,7 +32,7 @@ class Sieve:
     outside: float
 
 
-class Form(Protocol):
+class StageView(Protocol):
     """A stage with many features, of which few are left when a proved bound has ruled out the rest.
 
     Attributes
@@ -112,7 +112,7 @@ class Form(Protocol):
         ...
 
 
-class MatrixForm:
+class MatrixView:
     """A stage that is given by its matrix.
 
     Parameters
@@ -126,7 +126,7 @@ class MatrixForm:
         self.problem = problem
         self.n_features = problem.n_features
         self._untouched = np.setdiff1d(np.arange(self.n_features), problem.touched)
-        self._climb = Climb(problem)
+        self._climb = HeuristicPath(problem)
 
     @property
     def relaxes(self) -> bool:
@@ -152,7 +152,7 @@ class MatrixForm:
 
     def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
         """Find good vectors for every sparsity."""
-        self._climb = Climb(self.problem)
+        self._climb = HeuristicPath(self.problem)
         self._climb.run(stop)
         return self._climb.best
 
@@ -229,7 +229,7 @@ def sieve_within(
         Bounds on the diagonal of the form.
     kept : integer array
     size, level, below
-        As of :meth:`Form.sieve`.
+        As of :meth:`StageView.sieve`.
     radius : float
         How far an entry of the matrix may be from the true one, before components are projected
         out.
@@ -258,6 +258,6 @@ def value_of(candidate: Candidate | None) -> float:
     return -math.inf if candidate is None else candidate.value
 
 
-def with_rounding(upper: float, form: Form) -> float:
+def with_rounding(upper: float, view: StageView) -> float:
     """A bound on a restricted stage as one on the whole form."""
-    return add_up(upper, form.rounding)
+    return add_up(upper, view.rounding)

@@ -14,7 +14,7 @@ from orthospca.model.validation import validate_integer
 INTERVAL = 5.0
 
 
-class Teller:
+class ProgressPrinter:
     """A callback that prints where the search stands.
 
     Parameters

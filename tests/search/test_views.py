@@ -10,8 +10,8 @@ import pytest
 
 from helpers.eliminations import Problem
 from orthospca.model.stage import Subproblem
-from orthospca.search import forms
-from orthospca.search.forms import MatrixForm, sieve_within, value_of, with_rounding
+from orthospca.search import views
+from orthospca.search.views import MatrixView, sieve_within, value_of, with_rounding
 from orthospca.supports.best import Candidate
 
 
@@ -29,7 +29,7 @@ def sizes_of(seed: int) -> tuple[int, int, int]:
 def test_bounds_of_a_matrix(seed: int) -> None:
     """Tests the bounds that need no search, each of them in integers."""
     case = Problem(seed, *sizes_of(seed))
-    form = MatrixForm(case.problem)
+    form = MatrixView(case.problem)
     # The first rung is exact, of features that no component uses.
     alone = case.matrix.diagonal()[case.untouched]
     assert form.first_bound() == alone.max(initial=-math.inf)
@@ -46,7 +46,7 @@ def test_a_part_has_the_numbers_of_the_whole() -> None:
     """Tests that features that components use are always there, with entries folded once."""
     for seed in range(24):
         case = Problem(seed, *sizes_of(seed))
-        form = MatrixForm(case.problem)
+        form = MatrixView(case.problem)
         features = case.rng.permutation(len(case.matrix))[:2]
         part, kept = form.restricted(features, case.size)
         expected = set(features.tolist()) | set(case.problem.touched.tolist())
@@ -70,21 +70,21 @@ def chain(n: int) -> np.ndarray:
 def test_the_rule_is_repeated_on_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that rows get shorter round by round, and that the rounds end."""
     rounds = []
-    stays = forms.stays
+    stays = views.stays
 
     def counted(level: float, below: float, diagonal: Any, beta: Any) -> Any:
         rounds.append(len(diagonal))
         return stays(level, below, diagonal, beta)
 
-    monkeypatch.setattr(forms, "stays", counted)
-    monkeypatch.setattr(forms, "WORTH_WHILE", 1e-9)
+    monkeypatch.setattr(views, "stays", counted)
+    monkeypatch.setattr(views, "WORTH_WHILE", 1e-9)
     problem = Subproblem(chain(12), 2, np.zeros((12, 0)))
     below, level = 0.0, 1.0
     kept = sieve_within(problem, problem.covariance.diagonal(), np.arange(12), 2, level, below)
     # No more than a support is left in the end.
     assert rounds == list(range(12, 2, -1))
     assert kept.tolist() == [10, 11]
-    monkeypatch.setattr(forms, "WORTH_WHILE", 1.0)
+    monkeypatch.setattr(views, "WORTH_WHILE", 1.0)
     rounds.clear()
     more = sieve_within(problem, problem.covariance.diagonal(), np.arange(12), 2, level, below)
     assert rounds == [12]
@@ -108,7 +108,7 @@ def test_features_of_components_are_kept() -> None:
     """Tests features with a loading of next to nothing: the rule does not speak of them."""
     x = np.array([[1.0, 1e-18, 0.0, 0.0, 0.0]]).T
     problem = Subproblem(np.eye(5), 3, x)
-    form = MatrixForm(problem)
+    form = MatrixView(problem)
     assert form.sieve(2, 9.0, 1.0, never).kept.tolist() == [0, 1]
     kept = sieve_within(problem, np.ones(5), np.arange(5), 2, 9.0, 1.0)
     assert kept.tolist() == [0, 1]
@@ -133,7 +133,7 @@ def test_follow_takes_what_is_better() -> None:
         case = Problem(seed, *sizes_of(seed))
         if not case.matrix.any():
             continue  # growth from a matrix of zeros is not tested here
-        form = MatrixForm(case.problem)
+        form = MatrixView(case.problem)
         before = [value_of(best) for best in form.find(never)]
         for best in [best for best in form.find(never) if best is not None]:
             size = int(np.count_nonzero(best.vector))
@@ -145,5 +145,5 @@ def test_values_and_rounding() -> None:
     """Tests what is said of nothing, and a bound on a part as one on the whole."""
     assert value_of(None) == -math.inf
     assert value_of(Candidate(2.0, np.ones(1))) == 2.0
-    form = MatrixForm(Subproblem(np.eye(2), 1, np.zeros((2, 0))))
+    form = MatrixView(Subproblem(np.eye(2), 1, np.zeros((2, 0))))
     assert with_rounding(3.0, form) == 3.0

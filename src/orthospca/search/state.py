@@ -15,7 +15,7 @@ from orthospca.bounds.conditioning.steps import Tree
 from orthospca.bounds.conditioning.walk import Tally
 from orthospca.bounds.share.node import Proved
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Closed, Node, Reason
+from orthospca.model.nodes import Closed, ClosedBy, Node
 from orthospca.model.result import Status
 from orthospca.model.tolerance import Tolerance
 from orthospca.search.outcome import Argument, Outcome
@@ -25,7 +25,7 @@ from orthospca.supports.best import Candidate
 LARGEST_RECORD = 2**29
 
 
-class Record:
+class StepLog:
     """The closed nodes of a stage and why each was closed."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Featured(Protocol):
 P = TypeVar("P", bound=Featured)
 
 
-class Knowledge(Generic[P]):
+class StageState(Generic[P]):
     """What is known of a stage, and how it is told.
 
     Parameters
@@ -113,7 +113,7 @@ class Knowledge(Generic[P]):
     best : Candidate or None
     nodes : int
         Nodes evaluated.
-    record : Record
+    record : StepLog
     open : OpenNodes
         Until a search begins, everything.
     argument : Argument or None
@@ -137,7 +137,7 @@ class Knowledge(Generic[P]):
         self.watch = watch
         self.best = best
         self.nodes = 0
-        self.record = Record()
+        self.record = StepLog()
         self.open = OpenNodes([Node(np.arange(0), np.arange(problem.n_features))])
         self.argument: Argument | None = None
         self.tree: tuple[float, Tree] | None = None
@@ -170,7 +170,7 @@ class Knowledge(Generic[P]):
         if upper < self._known_upper:
             self._known_upper, self.argument = upper, argument
 
-    def settle(self, upper: float, reason: Reason) -> None:
+    def settle(self, upper: float, reason: ClosedBy) -> None:
         """Close the whole stage: nothing in it exceeds the bound."""
         everything = np.arange(self.problem.n_features)
         self.record.enter(Closed(everything[:0], everything, upper, reason))

@@ -19,9 +19,9 @@ from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
 from orthospca.numerics.rounding import add_up, raised
 from orthospca.search.outcome import Request
-from orthospca.wide.form import DataForm, _largest_squares
 from orthospca.wide.stage import WideProblem
 from orthospca.wide.traces import TraceWalk
+from orthospca.wide.view import DataView, _largest_squares
 
 N = 12
 
@@ -71,9 +71,9 @@ class Case:
             bound = math.nextafter(bound, math.inf)
         return bound
 
-    def form(self, listed: int = N, **numbers: float) -> DataForm:
+    def form(self, listed: int = N, **numbers: float) -> DataView:
         profiles = RowProfiles(self.Q, listed)
-        return DataForm(
+        return DataView(
             self.Q, self.p, self.previous, profiles, self.members.copy(), tuned(**numbers)
         )
 

@@ -32,7 +32,7 @@ LARGEST_FACTOR = 1500
 PRODUCTS = 12
 
 
-class Climb:
+class HeuristicPath:
     """Candidates for sparsities 1, …, p of one stage.
 
     Parameters
