@@ -31,7 +31,7 @@ def _ratios(tool: str, column: str = "seconds") -> tuple[list[float], int]:
 
 
 def _not_ended(count: int) -> str:
-    return f" (and did not end within the limit on {count} of the five)" if count else ""
+    return f" (and hit the time limit on {count} of the five)" if count else ""
 
 
 def headline() -> str:
@@ -46,11 +46,11 @@ def headline() -> str:
     sizes = spread((float(re.findall(r"\d+", name)[-1]) for name in HEADLINE), 4)
     return (
         f"**On five data sets with {sizes} features, five exactly orthogonal components of ten "
-        f"features each, every one certified to {gap(largest)}, took {times} seconds of one "
-        f"processor; scikit-learn's `SparsePCA`, which certifies nothing, took {spread(default)} "
-        f"times as long with its default penalty{_not_ended(unended)}, and with a penalty tuned to "
-        f"about ten features {spread(tuned)} times for that fit alone"
-        f"{_not_ended(unended_tuned)} and {spread(search)} times with the search for it.**"
+        f"features each, all certified to {gap(largest)}, took {times} seconds on one core. "
+        f"scikit-learn's `SparsePCA`, which certifies nothing, took {spread(default)} times as "
+        f"long with its default penalty{_not_ended(unended)}. With a penalty tuned to about ten "
+        f"features, that fit alone took {spread(tuned)} times as long"
+        f"{_not_ended(unended_tuned)}, and {spread(search)} times including the tuning.**"
     )
 
 
@@ -59,7 +59,7 @@ def aim() -> str:
     lines = []
     for tool, words in (
         ("SparsePCA", "with its default penalty"),
-        ("SparsePCA, tuned", "with the tuned penalty, that fit alone"),
+        ("SparsePCA, tuned", "with a tuned penalty, not counting the tuning"),
     ):
         reached, short = [], []
         for data in HEADLINE:
@@ -75,8 +75,7 @@ def aim() -> str:
             parts.append(f"more than a tenth on {listed}")
         lines.append(f"- Our time against `SparsePCA` {words}: {'; '.join(parts)}.")
     return "\n".join(lines) + (
-        "\n\nIn brackets is how many times as long as ours scikit-learn took; less than one means "
-        "that it was faster."
+        "\n\nIn brackets: scikit-learn's time relative to ours; below 1 it was faster."
     )
 
 
@@ -105,8 +104,8 @@ def grid_summary() -> str:
     if not joint:
         gaps = [float(row["set gap"]) for row in rows]
         return (
-            f"{words} This version solves stage by stage only: the joint columns are empty, and of "
-            "the best set of components only the simple bound is known, "
+            f"{words} This version solves stage by stage only: the joint columns are empty, and "
+            "for the best set of components only the simple bound is known, "
             f"{gap(min(gaps))} to {gap(max(gaps))} above the stage-wise value."
         )
     gaps = [float(row["joint gap"]) for row in joint]
@@ -115,8 +114,8 @@ def grid_summary() -> str:
         f"{words} For the best set of components, with at most {plain(JOINT_LIMIT)} seconds for "
         f"each, the gaps are {gap(min(gaps))} to {gap(max(gaps))}, "
         f"{gap(sum(gaps) / len(gaps))} on average; {sum(g <= 1e-4 for g in gaps)} are closed. The "
-        f"set explains up to {gap(max(gains))} more than stage by stage. A gap that is left is "
-        "of the bound and the search together."
+        f"set explains up to {gap(max(gains))} more than stage by stage. A remaining gap may be "
+        "due to the bound, the search, or both."
     )
 
 
@@ -130,8 +129,8 @@ def growth_summary() -> str:
         f"With {plain(last['n'], 6)} features ({plain(last['data MB'], 3)} MB of data) five "
         f"components were certified to {gap(last['gap asked'])} in {seconds(last['seconds'])}; "
         f"from {plain(first['n'], 6)} features on, the time grows like $n^{{{slope:.2f}}}$. Up to "
-        f"{plain(FORMED, 6)} features the covariance is formed, which can take longer than the way "
-        f"that does without: {seconds(formed['seconds'])} for {plain(formed['n'], 6)} features, "
+        f"{plain(FORMED, 6)} features the covariance is formed, which can take longer than working "
+        f"without it: {seconds(formed['seconds'])} for {plain(formed['n'], 6)} features, "
         f"{seconds(first['seconds'])} for {plain(first['n'], 6)}."
     )
 
@@ -175,16 +174,16 @@ def limits() -> str:
     ]
     batches = _ratios("MiniBatchSparsePCA")[0] + _ratios("MiniBatchSparsePCA, tuned")[0]
     noise = [
-        f"p = {row['p']}: {row['status']} with a gap of {gap(row['gap'])} after "
+        f"p = {row['p']} {row['status']}, gap {gap(row['gap'])}, after "
         f"{seconds(row['seconds'])}, or {plain(row['units'])} units"
         for row in table("noise")
     ]
     hard = [row for row in table("anytime") if float(row["at the end"]) > 1.01e-4]
     worst = max(hard, key=lambda row: float(row["at the end"]), default=None)
     of_hard = (
-        f" Of the {len(table('anytime'))} hard problems of the table `anytime`, {len(hard)} keep a "
-        f"gap after {plain(table('anytime')[0]['limit'], 3)} seconds; the largest is "
-        f"{gap(worst['at the end'])}, of {worst['instance']} with p = {worst['p']} and "
+        f" Of the {len(table('anytime'))} hard problems in the table `anytime`, {len(hard)} still "
+        f"have a gap after {plain(table('anytime')[0]['limit'], 3)} seconds; the largest is "
+        f"{gap(worst['at the end'])}, for {worst['instance']} with p = {worst['p']} and "
         f"K = {worst['K']}."
         if worst
         else ""
@@ -196,19 +195,19 @@ def limits() -> str:
     )
     return "\n".join(
         [
-            f"- **Variance without right angles.** Exact orthogonality costs variance. With the "
-            f"same ten features in each component, heuristics without it explained more on "
-            f"{len(ahead)} of the five data sets{listed}. `SparsePCA` as it comes, with more "
-            f"features than asked for, did on {denser}.",
+            f"- **Variance without orthogonality.** Exact orthogonality costs variance. With ten "
+            f"features per component, heuristics without it explained more on {len(ahead)} of the "
+            f"five data sets{listed}. `SparsePCA` with its default penalty, and more features, did "
+            f"on {denser}.",
             f"- **Time without a certificate.** The heuristics that use the same number of "
             f"features took {spread(fast)} times our time, `MiniBatchSparsePCA` {spread(batches)} "
-            "times. If how good the components are need not be known, they are the right tools.",
-            f"- **Noise.** Where there is nothing to find, proofs take long: 100 independent "
-            f"variables, asked to 1e-4, gave for {'; for '.join(noise)}.",
-            f"- **Large p.** Gaps stay open where many features matter alike.{of_hard} Planted "
-            f"data, five components with {size}: {took}.",
-            "- **Stage by stage.** A certificate speaks of a component given those before it. The "
-            "table of the grid says how far the best *set* of components may be.",
+            "times. If you need not know how good the components are, use them.",
+            f"- **Noise.** Where there is nothing to find, proofs can take long. For 100 "
+            f"independent variables and a gap of 1e-4: {'; '.join(noise)}.",
+            f"- **Large p.** Gaps stay open where many features are about equally good.{of_hard} "
+            f"Planted data, five components with {size}: {took}.",
+            "- **Stage by stage.** A certificate covers a component given those before it. The "
+            "grid above shows how much better the best *set* could be.",
         ]
     )
 
