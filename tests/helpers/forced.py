@@ -112,7 +112,7 @@ def forced_weakness(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -
         order = feasible[np.argsort(values[feasible], kind="stable")]
         return best_on_support(problem, supports[order[int(rng.random() ** 2 * len(order))]])
 
-    class WeakClimb(HeuristicPath):
+    class WeakPath(HeuristicPath):
         """Any feasible vector for each size."""
 
         def run(self, stop: Callable[[], bool] | None = None) -> None:
@@ -125,7 +125,7 @@ def forced_weakness(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -
             """Leave them as they are."""
 
     monkeypatch.setattr("orthospca.search.methods.find_incumbent", find)
-    for place in ("search.forms", "wide.form"):
-        monkeypatch.setattr(f"orthospca.{place}.Climb", WeakClimb)
+    for place in ("search.views", "wide.view"):
+        monkeypatch.setattr(f"orthospca.{place}.HeuristicPath", WeakPath)
     walk = "orthospca.bounds.conditioning.walk"
     monkeypatch.setattr(f"{walk}.polish", lambda problem, candidate: candidate)
