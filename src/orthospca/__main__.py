@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 #: As of a program that Ctrl-C has ended, by the custom of shells: 128 and the number of SIGINT.
@@ -10,18 +11,24 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; Ctrl-C is heard from the first moment on."""
+    code: object = 0
     try:
         from orthospca.interface.cli import main as run
 
         run()
     except KeyboardInterrupt:
         print("orthospca: interrupted before the end", file=sys.stderr)
-        sys.exit(INTERRUPTED)
-    finally:
-        # Python notes a KeyboardInterrupt that passes through code given as text, as there is in
-        # many a module while it is loaded, and ends by the signal in the end although it was
-        # handled.  Other code given as text makes it forget that.
-        exec("")
+        code = INTERRUPTED
+    except SystemExit as ended:
+        code = ended.code
+    if code == INTERRUPTED:
+        # A KeyboardInterrupt that has passed through a module while it was loaded lets Python end
+        # by the signal, although it was handled; there is nothing left to do but to end.
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(INTERRUPTED)
+    raise SystemExit(code)
 
 
 if __name__ == "__main__":

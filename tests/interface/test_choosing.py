@@ -302,7 +302,7 @@ def test_stability_command_as_json(table):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("stability", "-n", 1), "stability must be 0 or at least 2 resamples, got 1"),
+        (("stability", "-n", 1), "resamples must be at least 2, got 1"),
         (("stability", "--fraction", 2), "fraction must be more than 0 and at most 1, got 2.0"),
         (("stability", "-p", 99), "sparsity must be at most 13"),
         (("path", "--cv", 1), "cv must be 0 or at least 2 folds, got 1"),

@@ -16,8 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from orthospca import Result, datasets, verify
-from orthospca.interface import commands as _commands
-from orthospca.interface.cli import app
+from orthospca.interface.cli import app, job
 from orthospca.interface.progress import ProgressDisplay
 from orthospca.model.result import Progress
 
@@ -159,7 +158,7 @@ def test_faults_of_the_program_are_not_the_users(pitprops, monkeypatch):
     def broken(*arguments, **settings):
         raise ValueError("array must not contain infs or NaNs")
 
-    monkeypatch.setattr(_commands, "solve", broken)
+    monkeypatch.setattr(job, "solve", broken)
     ended = run("fit", pitprops, "--precomputed", "-k", 1, "-p", 2)
     assert ended.exit_code == 1 and isinstance(ended.exception, ValueError)
     assert "orthospca: array" not in ended.output

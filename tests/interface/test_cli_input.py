@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from orthospca import OrthogonalSparsePCA, Result, datasets
-from orthospca.interface import source as _source
 from orthospca.interface.cli import app
-from orthospca.interface.source import Source
+from orthospca.interface.cli import source as _source
+from orthospca.interface.cli.source import Source
 
 RUN = [sys.executable, "-c", "from orthospca.interface.cli import main; main()"]
 
@@ -208,9 +208,9 @@ def test_someone_at_a_terminal_is_asked(tmp_path, monkeypatch, capsys, typed, is
     source = Source(write(tmp_path / "q.csv", CORRELATIONS))
     if is_matrix is None:
         with pytest.raises(ValueError, match="say --precomputed if"):
-            source.read({"method": "branch-and-bound"})
+            source.read()
         return
-    read, Q = source.read({"method": "branch-and-bound"})
+    read, Q = source.read()
     assert source.is_matrix == is_matrix and Q.shape == (3, 3)
     assert ("matrix, 3 variables" in source.describe(read)) == is_matrix
     questions = shown.getvalue().count("Is it the correlation matrix itself (y), or a table of")
@@ -221,7 +221,7 @@ def test_standard_input_that_is_a_terminal(monkeypatch):
     """Tests that nothing waits for someone to type a table."""
     monkeypatch.setattr(_source.sys.stdin, "isatty", lambda: True, raising=False)
     with pytest.raises(ValueError, match="- means standard input, which is a terminal"):
-        Source(Path("-")).read({"method": "branch-and-bound"})
+        Source(Path("-")).read()
 
 
 def test_transpose_and_other_options(tmp_path):

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from orthospca import DataCovariance, Result, datasets, solve, sparsity_path
 from orthospca.data.columns import CHUNK
 from orthospca.data.forming import ROW_ENTRIES
-from orthospca.interface import commands as _commands
 from orthospca.interface.cli import app
+from orthospca.interface.cli.source import Source
 from orthospca.interface.tables import _table
 from orthospca.model.tuning import DEFAULT
 
@@ -149,12 +149,10 @@ def test_what_needs_the_matrix(tmp_path, monkeypatch):
     """Tests that only other methods get the matrix, up to the number that has one."""
     n = DEFAULT.wide.formed + 50
     np.save(tmp_path / "x.npy", datasets.make_planted_samples(n, 30).data)
-    read = _commands.Source(tmp_path / "x.npy").read
-    settings = {"method": "branch-and-bound", "threshold": 0.0}
-    assert isinstance(read(settings)[1], DataCovariance)
-    assert isinstance(read({**settings, "threshold": "auto"})[1], DataCovariance)
-    assert isinstance(read({**settings, "threshold": 3.0})[1], DataCovariance)
-    assert isinstance(read({**settings, "method": "deflation"})[1], np.ndarray)
+    read = Source(tmp_path / "x.npy").read
+    assert isinstance(read()[1], DataCovariance)
+    assert isinstance(read("eigenvalue")[1], DataCovariance)
+    assert isinstance(read("deflation")[1], np.ndarray)
     monkeypatch.setattr(_table, "MOST_VARIABLES", n - 1)
     for option in (["--method", "enumeration"], ["--method", "deflation"]):
         ended = run("fit", tmp_path / "x.npy", "-k", 1, "-p", 2, *option)

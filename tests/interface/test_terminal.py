@@ -22,13 +22,13 @@ from typer.testing import CliRunner
 
 from orthospca import Result, Status, datasets, solve, sparsity_path
 from orthospca._errors import InputError
-from orthospca.interface import commands, output, plotting, streams
-from orthospca.interface.cli import app
+from orthospca.interface import plotting, report, screen, streams
+from orthospca.interface.cli import app, job
+from orthospca.interface.cli.source import Source
 from orthospca.interface.display import advice, component_table, path_table
 from orthospca.interface.folders import Folder
 from orthospca.interface.layout import Column, Layout, wrap
 from orthospca.interface.progress import ProgressDisplay
-from orthospca.interface.source import Source
 from orthospca.model.result import Component, Progress
 
 RUN = [sys.executable, "-m", "orthospca"]
@@ -172,7 +172,7 @@ def test_files_come_before_the_table(pitprops, monkeypatch):
     """Tests that everything is written when the first line of the table is printed."""
     seen = []
     monkeypatch.setattr(
-        commands, "show", lambda *parts: seen.extend(sorted(os.listdir("orthospca-out/pitprops")))
+        screen, "show", lambda *parts: seen.extend(sorted(os.listdir("orthospca-out/pitprops")))
     )
     assert run("fit", pitprops, *FIT).exit_code == 0
     assert seen == ["loadings.csv", "report.html", "result.json"]
@@ -203,7 +203,7 @@ def test_a_stopped_run_does_not_replace_a_finished_one(pitprops, monkeypatch):
     folder = Path("out")
     assert run("fit", pitprops, *FIT, "-o", folder).exit_code == 0
     monkeypatch.setattr(
-        commands, "solve", lambda *a, callback, **k: solve(*a, callback=lambda p: True, **k)
+        job, "solve", lambda *a, callback, **k: solve(*a, callback=lambda p: True, **k)
     )
     assert run("fit", pitprops, *FIT, "-o", folder).exit_code == 3
     assert Result.load(folder / "earlier-1" / "result.json").status is Status.OPTIMAL
@@ -239,7 +239,7 @@ def test_ctrl_c_while_the_report_is_written(pitprops, monkeypatch):
     def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(output, "write_report", interrupted)
+    monkeypatch.setattr(report, "write_report", interrupted)
     ended = run("fit", pitprops, *FIT, "-o", "out", "--proof")
     assert ended.exit_code == 0, ended.output
     assert "writing report" in ended.stderr
@@ -252,14 +252,14 @@ def test_ctrl_c_while_the_report_is_written(pitprops, monkeypatch):
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 def test_ctrl_c_while_numbers_are_written(pitprops, monkeypatch):
     """Tests that the numbers are written to the end, and the report is then left out."""
-    written = output.write_numbers
+    written = Folder.write_table
 
     def pressed(*arguments):
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.01)
         written(*arguments)
 
-    monkeypatch.setattr(output, "write_numbers", pressed)
+    monkeypatch.setattr(Folder, "write_table", pressed)
     ended = run("fit", pitprops, *FIT, "-o", "out")
     assert ended.exit_code == 0, ended.output
     assert sorted(os.listdir("out")) == ["loadings.csv", "result.json"]
@@ -281,7 +281,7 @@ def test_ctrl_c_before_there_is_a_result(pitprops, monkeypatch):
             ), command  # fmt: skip
     nothing = Result((), 13, (3,), Status.INTERRUPTED)
     for found in (interrupted, lambda *arguments, **keywords: nothing):
-        monkeypatch.setattr(commands, "solve", found)
+        monkeypatch.setattr(job, "solve", found)
         ended = run("fit", pitprops, *FIT)
         assert ended.exit_code == 130 and "before the end" in ended.stderr
     assert not Path("orthospca-out").exists()

@@ -15,8 +15,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from orthospca import Certificate, Result, datasets, solve, verify
-from orthospca.interface import checking
 from orthospca.interface.cli import app
+from orthospca.interface.cli.demo import check_elsewhere
+from orthospca.interface.screen import Screen
 
 RUN = [sys.executable, "-c", "from orthospca.interface.cli import main; main()"]
 
@@ -319,21 +320,19 @@ def test_the_bar_is_for_terminals(certificate, monkeypatch, tmp_path):
     found = run("verify", certificate)
     assert found.stderr == ""
     stream = io.StringIO()
-    monkeypatch.setattr(
-        checking, "remarks", lambda: Console(file=stream, force_terminal=True, width=80)
-    )
+    monkeypatch.setattr(Screen, "console", Console(file=stream, force_terminal=True, width=80))
     ended = run("verify", certificate)
     assert ended.stdout == found.stdout and "checking" in stream.getvalue()
 
 
 def test_another_process_says_what_it_finds(certificate):
     """Tests that the demonstration's check passes on rejections and faults as they are."""
-    assert checking.check_elsewhere(certificate) == "VERIFIED"
+    assert check_elsewhere(certificate) == "VERIFIED"
     found = Certificate.load(certificate)
     found.manifest["stages"][0]["variance"] += 1e-3
     found.save("raised.zip")
-    assert checking.check_elsewhere(Path("raised.zip")).startswith("REJECTED: stage 1")
-    assert "Unreadable" in checking.check_elsewhere(Path("nowhere.zip"))
+    assert check_elsewhere(Path("raised.zip")).startswith("REJECTED: stage 1")
+    assert "Unreadable" in check_elsewhere(Path("nowhere.zip"))
 
 
 def test_fit_goes_on(pitprops, tmp_path):

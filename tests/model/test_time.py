@@ -254,10 +254,9 @@ def test_a_command_deducts_what_reading_took() -> None:
     """Tests that the limit of a command is for reading as well."""
     slow = Slow()
     stopwatch = Stopwatch(slow)
-    assert stopwatch.limited({"time_limit": None}) == {"time_limit": None}
+    assert stopwatch.left_of(None) is None
     slow.now = 31.0
-    assert stopwatch.limited({"time_limit": 60.0, "gap": 1.0}) == {"time_limit": 29.0, "gap": 1.0}
-    assert stopwatch.limited({"time_limit": 10.0})["time_limit"] == 0.0
+    assert (stopwatch.left_of(60.0), stopwatch.left_of(10.0)) == (29.0, 0.0)
 
 
 @pytest.mark.slow

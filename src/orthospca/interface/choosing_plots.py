@@ -25,8 +25,8 @@ import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.choosing.selection import in_words
+from orthospca.interface.alternatives import most_frequent
 from orthospca.interface.fonts import families, without_formulas
-from orthospca.interface.near import most_frequent
 from orthospca.interface.plotting import (
     BLUE,
     GREY,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +82,7 @@ class Run:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain objects, as they come back from JSON."""
-        content = {
-            "command": self.command,
-            "version": self.version,
-            "file": self.file,
-            "sha256": self.sha256,
-            "settings": self.settings,
-        }
-        plain: dict[str, Any] = json.loads(json.dumps(content, default=str))
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), default=str))
         return plain
 
     def asks_the_same(self, other: Any) -> bool:
@@ -136,6 +130,22 @@ class Folder:
                     error.filename = str(target)
                 raise
         self.written.append(target)
+
+    def save(self, name: str, content: Any) -> Path:
+        """Let something write itself; where it is then."""
+        with self.writing(name) as file:
+            content.save(file)
+        return self.path / name
+
+    def write_json(self, name: str, content: dict[str, Any], run: Run) -> None:
+        """Write a file that a program can read, with what was asked."""
+        with self.writing(name) as file:
+            file.write_text(json.dumps({**content, RUN: run.to_dict()}, indent=1), encoding="utf-8")
+
+    def write_table(self, name: str, rows: Iterable[Sequence[object]]) -> None:
+        """Write a CSV file."""
+        with self.writing(name) as path, open(path, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
 
     def keep_earlier(self, names: Iterable[str], record: str, run: Run, status: str) -> Path | None:
         """Put the files of an earlier run aside, unless it asked for the same and knew no more.

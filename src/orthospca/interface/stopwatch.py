@@ -31,9 +31,8 @@ class Stopwatch:
         """All of them."""
         return ", ".join(self._laps)
 
-    def limited(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """The settings with what is left of their time limit, if they have one."""
-        if settings["time_limit"] is None or not settings["time_limit"] > 0:
-            return settings  # what is wrong with it others say
-        left = settings["time_limit"] - (self._clock() - self._started)
-        return {**settings, "time_limit": max(left, 0.0)}
+    def left_of(self, time_limit: float | None) -> float | None:
+        """What is left of a time limit, if there is one."""
+        if time_limit is None or not time_limit > 0:
+            return time_limit  # what is wrong with it others say
+        return max(time_limit - (self._clock() - self._started), 0.0)

@@ -12,8 +12,9 @@ import numpy as np
 
 from orthospca._errors import InputError
 from orthospca._typing import Array
-from orthospca.interface.output import make_folder, say, show, writing
+from orthospca.interface.folders import make_folder, writing
 from orthospca.interface.plotting import has_matplotlib
+from orthospca.interface.screen import Screen, show
 from orthospca.paper._compare import Comparison, compare
 from orthospca.paper._experiments import (
     ORDER,
@@ -28,6 +29,7 @@ from orthospca.paper._experiments import (
 from orthospca.paper._paths import Paths, follow_paths
 from orthospca.paper._splits import Split, split
 
+say = Screen().say
 WHOLE = ("enumeration", "eigenvalue", "branch-and-bound")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from orthospca import Alternatives
-from orthospca.interface.near import below_best, most_frequent
+from orthospca.interface.alternatives import below_best, most_frequent
 from orthospca.interface.report._charts import Chart, figure
 from orthospca.interface.report._document import Panel
 from orthospca.interface.report._html import Html, element, facts, named, paragraph, table

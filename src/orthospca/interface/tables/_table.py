@@ -66,13 +66,14 @@ class Table:
 
     def covariance(self) -> Array:
         """Covariance of the columns, divisor ``n_rows - 1``; of each pair, where values miss."""
-        return self._matrix(correlation=False)
+        return self.matrix(correlation=False)
 
     def correlation(self) -> Array:
         """Correlation of the columns; a constant column is an error."""
-        return self._matrix(correlation=True)
+        return self.matrix(correlation=True)
 
-    def _matrix(self, correlation: bool) -> Array:
+    def matrix(self, correlation: bool) -> Array:
+        """One or the other."""
         self._need_observations()
         self._need_memory()
         if self.has_missing:

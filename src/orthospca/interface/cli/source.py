@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from orthospca import DataCovariance
 from orthospca._errors import InputError
 from orthospca._typing import Array
+from orthospca.interface.cli.options import Reading
 from orthospca.interface.tables import (
     File,
     Table,
@@ -27,50 +26,34 @@ from orthospca.interface.tables import (
 DEFAULT_FOLDER = Path("orthospca-out")
 #: Variables up to which it is looked at once more whether a matrix is indefinite.
 MOST_EIGENVALUES = 1000
+#: Methods that need no matrix, however many variables there are.
+NEED_NO_MATRIX = ("branch-and-bound", "eigenvalue")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file and how to read it.
-
-    Attributes
-    ----------
-    path : Path
-        ``-`` is standard input.
-    correlation : bool
-    precomputed : bool or None
-        Whether the file holds a matrix; None if that was not said.
-    label, header, key, missing, decimal, encoding, transpose
-        As in :func:`orthospca.tables.read_table`.
-    """
+    """A file and how to read it; the path ``-`` is standard input."""
 
     path: Path
-    correlation: bool = False
-    precomputed: bool | None = None
-    label: tuple[str, ...] = ()
-    header: bool | None = None
-    key: str | None = None
-    missing: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    transpose: bool = False
+    how: Reading = field(default_factory=Reading)
 
-    def read(self, settings: dict[str, Any]) -> tuple[Table, Array | DataCovariance]:
+    def read(self, method: str = "branch-and-bound") -> tuple[Table, Array | DataCovariance]:
         """The table, and what to solve: the matrix, or the data that define it."""
-        if self.correlation and self.precomputed:
+        how = self.how
+        if how.correlation and how.precomputed:
             raise InputError("--correlation and --precomputed exclude each other")
-        if self.precomputed and self.missing is not None:
+        if how.precomputed and how.missing is not None:
             raise InputError("--missing is about observations, and --precomputed is a matrix")
         table = self._table
         if self.is_matrix:
             return table, table.square()
-        table = complete(table, self.missing).varying()
+        table = complete(table, how.missing).varying()
         if table.has_missing:
-            Q = table.correlation() if self.correlation else table.covariance()
+            Q = table.matrix(how.correlation)
             return _judged(table, Q), Q
-        if not _needs_matrix(settings):
-            return table, table.data_covariance(self.correlation)
-        return table, table.correlation() if self.correlation else table.covariance()
+        if method in NEED_NO_MATRIX:
+            return table, table.data_covariance(how.correlation)
+        return table, table.matrix(how.correlation)
 
     @cached_property
     def file(self) -> File:
@@ -80,28 +63,29 @@ class Source:
     @cached_property
     def _table(self) -> Table:
         """What is in the file, before anything is left out."""
+        how = self.how
         return read_as_it_is(
             self.file,
-            header=self.header,
-            label=self.label,
-            key=self.key,
-            decimal=self.decimal,
-            encoding=self.encoding,
-            transpose=self.transpose,
+            header=how.header,
+            label=how.label or (),
+            key=how.key,
+            decimal=how.decimal,
+            encoding=how.encoding,
+            transpose=how.transpose,
         )
 
     @cached_property
     def is_matrix(self) -> bool:
         """Whether the file holds a matrix: as was said, or as someone answers who is asked."""
-        if self.precomputed is not None:
-            return self.precomputed
+        if self.how.precomputed is not None:
+            return self.how.precomputed
         kind = kind_of_matrix(self._table)
         if not kind:
             return False
         n = len(self._table.columns)
         ones = " with ones on its diagonal" if kind == "correlation" else ""
         seen = f"{self.name} is a symmetric {n} × {n} matrix{ones}"
-        if self.correlation:
+        if self.how.correlation:
             # Said, but of observations that hardly are any: correlations of correlations.
             raise TableError(
                 f"{seen}: say --precomputed instead of --correlation if it is the {kind} matrix "
@@ -126,8 +110,8 @@ class Source:
         """What the matrix is."""
         if self.is_matrix:
             return "as given"
-        kind = "correlation" if self.correlation else "covariance"
-        by_pairs = self.missing == "pairwise" and self._table.has_missing
+        kind = "correlation" if self.how.correlation else "covariance"
+        by_pairs = self.how.missing == "pairwise" and self._table.has_missing
         return f"{kind}, by pairs of variables" if by_pairs else kind
 
     def describe(self, table: Table) -> str:
@@ -140,12 +124,6 @@ class Source:
     def describe_fully(self, table: Table) -> str:
         """The file in a few words, and what was noticed in it."""
         return "; ".join([self.describe(table), *table.notices])
-
-    def announce(self, table: Table, say: Callable[[str], None]) -> None:
-        """Say what the file holds and, in a line each, what was noticed in it."""
-        say(self.describe(table))
-        for notice in table.notices:
-            say(f"note: {notice}")
 
     def checksum(self) -> tuple[str, str]:
         """The name of the file and the SHA-256 of its content."""
@@ -193,9 +171,3 @@ def _judged(table: Table, Q: Array) -> Table:
     sign = "positive semidefinite" if values[0] >= -1e-12 * abs(values[-1]) else "indefinite"
     notice = f"this matrix is {sign}: its smallest eigenvalue is {values[0]:.3g}"
     return replace(table, notices=(*table.notices, notice))
-
-
-def _needs_matrix(settings: dict[str, Any]) -> bool:
-    """Whether the matrix has to be formed, however many variables there are."""
-    methods = ("branch-and-bound", "eigenvalue")
-    return settings["method"] not in methods

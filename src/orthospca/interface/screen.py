@@ -1,0 +1,104 @@
+"""What is printed: results to standard output, remarks and progress to standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from orthospca._errors import InputError
+
+#: Columns of a table that goes into a file or a pipe.
+PIPED_WIDTH = 110
+
+
+def show(*parts: object) -> None:
+    """Print tables and sentences to standard output; a table gets room if it is not a terminal."""
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = max(console.width, PIPED_WIDTH)
+    for part in parts:
+        # Words wrap where people read them; a file gets a sentence in one line.
+        in_one_line = isinstance(part, str) and not console.is_terminal
+        console.print(part, soft_wrap=in_one_line, markup=False)
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Where a command speaks beside its results: on standard error, as loud as it was asked to.
+
+    Attributes
+    ----------
+    quiet : bool
+        Whether nothing is said.
+    verbose : bool
+        Whether more than usual is said.
+    """
+
+    quiet: bool = False
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        if self.quiet and self.verbose:
+            raise InputError("--quiet and --verbose exclude each other")
+
+    @property
+    def console(self) -> Console:
+        """Where progress is shown: standard error, or nowhere."""
+        return Console(stderr=True, quiet=self.quiet)
+
+    def say(self, text: str) -> None:
+        """Print a remark."""
+        if self.quiet:
+            return
+        console = self.console
+        if console.is_terminal:
+            # A path is not broken, so that it can be copied.
+            text = textwrap.fill(
+                text, console.width, break_long_words=False, break_on_hyphens=False
+            )
+        print(text, file=sys.stderr, flush=True)
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[None]:
+        """Say what is going on while nothing else is to be seen."""
+        console = self.console
+        if console.is_terminal:
+            with console.status(what):
+                yield
+        else:
+            self.say(what)
+            yield
+
+    @contextmanager
+    def counting(self, what: str, total: int) -> Iterator[Callable[[int, int], None]]:
+        """Show how many are done: a bar on a terminal, elsewhere a line at the end."""
+        console = self.console
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        bar = Progress(
+            *columns, console=console, transient=True, disable=not console.is_terminal
+        )  # fmt: skip
+        task = bar.add_task(what, total=total)
+        last = 0
+
+        def count(done: int, _: int) -> None:
+            nonlocal last
+            last = done
+            bar.update(task, completed=done)
+
+        with bar:
+            yield count
+        self.say(f"{what}: {last} of {total} done")
+
+    def open_in_browser(self, file: Path) -> None:
+        """Show a report, if it is there."""
+        if file.exists() and not webbrowser.open(file.resolve().as_uri()):
+            self.say(f"there is no browser to open {file} with")
