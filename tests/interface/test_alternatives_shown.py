@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from orthospca import Alternatives, Certificate, alternatives, datasets, solve
-from orthospca.interface.cli import app
 from orthospca.interface.alternatives import below_best, most_frequent
+from orthospca.interface.cli import app
 from orthospca.report import Section, write_choice_report, write_report
 
 NASTY = ("</script><b>", "\"'&<i onclick=x>", "a\u2028b", "長さ", "$x$ costs $5")
