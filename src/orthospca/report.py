@@ -1,6 +1,5 @@
-"""Public name of :mod:`orthospca.interface.report` and of the report for choosing p and K."""
+"""Public name of :mod:`orthospca.interface.report`."""
 
-from orthospca.interface.choosing_report import write_choice_report
-from orthospca.interface.report import Section, write_report
+from orthospca.interface.report import Section, write_choice_report, write_report
 
 __all__ = ["Section", "write_choice_report", "write_report"]

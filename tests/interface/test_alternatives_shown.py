@@ -96,7 +96,7 @@ def test_picture_of_many_and_of_none(tmp_path):
     ax = plot_alternatives(many, max_features=5, max_supports=10)
     assert ax.images[0].get_array().shape == (5, 10)
     assert f"10 of {len(many)}" in ax.get_title()
-    assert "features not shown" in ax.get_title()
+    assert "variables not shown" in ax.get_title()
     cut = plot_alternatives(pitprops(4, 0.3, max_supports=3))
     assert "there may be more" in cut.get_title()
     none = alternatives(np.eye(2), 2, previous=np.eye(2))

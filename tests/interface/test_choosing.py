@@ -20,8 +20,8 @@ from orthospca import (
 )
 from orthospca.choosing.cross_validation import CrossValidation
 from orthospca.choosing.selection import Stability, StabilityPath
-from orthospca.interface.choosing_plots import entering_order, most_selected
 from orthospca.interface.cli import app
+from orthospca.interface.plots.choosing import entering_order, most_selected
 from orthospca.path import SparsityPath
 from orthospca.report import write_choice_report
 

@@ -93,7 +93,8 @@ def test_scree(pitprops):
         ax.lines[0].get_ydata(), np.linalg.eigvalsh(Q)[::-1][: result.n_components]
     )
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert f"sparse, orthogonal: {result.variances.sum() / 13:.1%} in all" in labels
+    share = f"{100 * result.variances.sum() / 13:.1f}\N{NO-BREAK SPACE}%"
+    assert f"sparse, orthogonal: {share} in all" in labels
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])

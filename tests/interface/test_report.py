@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from orthospca import Certificate, DataCovariance, Status, datasets, solve
+from orthospca.interface.html import embedded, paragraph
 from orthospca.interface.report import Panel, Section, write_report
-from orthospca.interface.report._html import embedded, paragraph
 from orthospca.interface.scores import Scores, scores_of
 
 VOID = {"meta", "link", "input", "br"}
@@ -137,7 +137,7 @@ def test_charts_need_no_matplotlib(tmp_path, monkeypatch):
     checker, text = parse(tmp_path / "r.html")
     names = [a["data-name"] for tag, a in checker.elements if tag == "figure"]
     assert names == [
-        "loadings", "scores", "biplot", "variance", "explained", "path", "path-variables", "gaps",
+        "loadings", "scores", "variance", "explained", "path", "path-variables", "gaps",
     ]  # fmt: skip
     drawings = [a for tag, a in checker.elements if tag == "svg"]
     assert len(drawings) == len(names)
@@ -164,6 +164,31 @@ def with_scores(**changes) -> Section:
     given = {"title": "Wine", "result": result, "matrix": Q, "matrix_kind": "correlation"}
     given["scores"] = Scores(values, rows, "cultivar", dataset.target)
     return Section(**{**given, **changes})
+
+
+def test_biplot(tmp_path):
+    """Tests that arrows are drawn for components that share variables, and names beside axes."""
+    part = with_scores()
+    write_report(tmp_path / "r.html", [part])
+    checker, _ = parse(tmp_path / "r.html")
+    first, second, *_ = part.result.supports
+    assert not set(first.tolist()) & set(second.tolist())
+    assert "biplot" not in [a.get("data-name") for _, a in checker.elements]
+    (scores,) = checker.data("scores")
+    for j in first:
+        assert part.result.feature_names[j] in scores["axes"][0]
+    # Twice seven of thirteen variables: at least one is in both components.
+    Q = datasets.load_wine().correlation()
+    result = replace(solve(Q, 7, 2), feature_names=part.result.feature_names)
+    scores = replace(part.scores, values=part.scores.values[:, :2])
+    write_report(tmp_path / "r.html", [replace(part, result=result, scores=scores)])
+    checker, _ = parse(tmp_path / "r.html")
+    assert "biplot" in [a.get("data-name") for _, a in checker.elements]
+    (arrows,) = (
+        c["marks"] for c in checker.data("marks") if "component 2: +" in str(c.get("marks"))
+    )
+    names = {text.splitlines()[0] for _, _, text in arrows}
+    assert names == {result.feature_names[j] for support in result.supports for j in support}
 
 
 def test_names_are_escaped(tmp_path):

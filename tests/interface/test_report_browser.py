@@ -374,7 +374,7 @@ def test_names_are_text(browser, wine, tmp_path):
     assert browser.run("document.querySelector('h2').textContent") == NASTY[0]
     assert browser.run("document.querySelectorAll('script:not([type]), img').length") == 1
     assert sorted(first_cells(browser, 0)) == sorted(names[j] for j in part.order)
-    browser.run("document.querySelector('figure[data-name=biplot] .plot').focus()")
+    browser.run("document.querySelector('figure[data-name=path-variables] .plot').focus()")
     browser.key("Home")
     assert browser.tip().splitlines()[0].split("\u2028")[0] in {
         name.split("\u2028")[0] for name in names

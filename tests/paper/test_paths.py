@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from orthospca.paper import _paths, _run, _tables
+from orthospca.paper import _paths, _shown
 from orthospca.result import Status
 
 PAIRS = [list(pair) for pair in itertools.combinations(range(3), 2)]
@@ -114,12 +114,16 @@ def test_words_and_table(paths):
 
     found = Found()
     found.paths = paths
-    printed = io.StringIO()
-    Console(file=printed, width=120).print(_tables.path_table(found))
-    shown = {line.split()[0]: line for line in printed.getvalue().splitlines() if "≤" in line}
-    assert list(shown) == ["stagewise", "lexicographic", "joint"]
-    assert "6, 5, 1" in shown["lexicographic"] and "11" in shown["joint"]
-    rows = list(_run.path_rows(found))
+    rows = _shown.path_rows(found)
     assert len(rows) == 3 * (2 + 3)
-    for objective, _, _, variance, upper, _, of_all in rows:
-        assert objective in shown and variance <= upper and of_all >= variance
+    for row in rows:
+        assert row["objective"] in ("stagewise", "lexicographic", "joint")
+        assert row["variance"] <= row["upper_bound"]
+        assert row["joint_upper_bound"] >= row["joint_variance"] * (1 - 1e-12)
+    found.comparisons = found.splits = found.growth = found.growth_splits = []
+    printed = io.StringIO()
+    Console(file=printed, width=120).print(_shown.tables(found)[0])
+    lines = [line.split() for line in printed.getvalue().splitlines()]
+    three = [line[3] for line in lines if line[:2] == ["lexicographic", "3"]]
+    assert [round(float(value), 6) for value in three] == [6, 5, 1]
+    assert list({line[5] for line in lines if line[:2] == ["joint", "2"]}) == ["11"]

@@ -1,4 +1,4 @@
-"""Decomposition into blocks: a matrix solved as a whole and block by block.
+"""Methods compared with a plain loop, and a matrix solved as a whole and block by block.
 
 Algorithm 2 makes a block-diagonal matrix A of Q.  By Theorem 1 the components of A are those of its
 blocks, merged, so both ways of solving A have the same answer and their times can be compared.  The
@@ -15,9 +15,43 @@ import numpy as np
 from orthospca import solve
 from orthospca._typing import Array
 from orthospca.blocks import Blocks, block_diagonalize
-from orthospca.paper._compare import BY_BLOCKS, Comparison, compare
-from orthospca.paper._experiments import GAP, fastest, orthogonal_run
+from orthospca.paper._experiments import GAP, Run, fastest, orthogonal_run
+from orthospca.paper._plain import PlainTime, time_plain
 from orthospca.result import Result, format_gap
+
+#: The names under which methods appear when they solve block by block.
+BY_BLOCKS = {"enumeration": "blocks-enumeration", "branch-and-bound": "blocks-branch-and-bound"}
+METHODS = {
+    "enumeration": "enumeration in batches",
+    "eigenvalue": "branch and bound, eigenvalue bounds",
+    "branch-and-bound": "branch and bound, share relaxation",
+    "blocks-enumeration": "decomposition, enumeration in blocks",
+    "blocks-branch-and-bound": "decomposition, share relaxation in blocks",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One method's time on one problem, beside the plain loop's."""
+
+    order: int
+    sparsity: int
+    run: Run
+    method: str
+    plain: PlainTime
+
+    @property
+    def speedup(self) -> float:
+        """How many times faster than the plain loop."""
+        return self.plain.seconds / self.run.total_seconds
+
+
+def compare(Q: Array, p: int, runs: dict[str, Run], sample: int, repeats: int) -> list[Comparison]:
+    """Time the plain loop on the same sequence of components, the first run's."""
+    reference = next(iter(runs.values()))
+    stages = len(reference.variances) + reference.exhausted
+    plain = time_plain(Q, p, reference.components, stages, sample, repeats)
+    return [Comparison(len(Q), p, run, method, plain) for method, run in runs.items()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +76,11 @@ class Split:
     whole: list[Comparison]
     blocks: list[Comparison]
     original: Result
+
+    @property
+    def all(self) -> list[Comparison]:
+        """Every method, as a whole and block by block."""
+        return [*self.whole, *self.blocks]
 
     @property
     def difference(self) -> float:
@@ -104,6 +143,12 @@ def split(
     return Split(
         threshold, sizes, sparsity, compared[: len(whole)], compared[len(whole) :], original
     )
+
+
+def sizes_of(sizes: tuple[int, ...]) -> str:
+    """The sizes of blocks, with those of one in short: ``16, 4 × 1``."""
+    alone = sum(size == 1 for size in sizes)
+    return ", ".join([*(str(n) for n in sizes if n > 1), *([f"{alone} × 1"] if alone else [])])
 
 
 def percent(gap: float) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orthospca.paper._paths import told
-from orthospca.paper._splits import percent
+from orthospca.paper._splits import percent, sizes_of
 
 if TYPE_CHECKING:
     from orthospca.paper._run import Experiments
@@ -93,40 +93,16 @@ def _decomposition(found: Experiments) -> list[str]:
     texts = []
     for threshold in dict.fromkeys(made.threshold for made in found.splits):
         splits = [made for made in found.splits if made.threshold == threshold]
-        sizes = splits[0].sizes
-        alone = sum(size == 1 for size in sizes)
-        blocks = ", ".join(str(size) for size in sizes if size > 1)
-        scale = found.matrix.trace()
-        agree = (
-            "has the same variances as solved as a whole, as Theorem 1 says"
-            if max(made.difference for made in splits) <= 1e-9 * scale
-            else "has other variances than solved as a whole, against Theorem 1"
-        )
-        plain, batches, first, certified, largest = (
-            ", ".join(texts)
-            for texts in zip(
-                *(
-                    (
-                        f"{made.blocks[0].speedup:.3g}",
-                        f"{made.speedup:.3g}",
-                        percent(float(made.original.gaps[0])),
-                        str(made.certified()),
-                        percent(float(made.original.gaps.max())),
-                    )
-                    for made in splits
-                ),
-                strict=True,
-            )
-        )
+        agree = max(made.difference for made in splits) <= 1e-9 * found.matrix.trace()
+        firsts = ", ".join(percent(float(made.original.gaps[0])) for made in splits)
         texts.append(
-            f"with the threshold {threshold:g} there are blocks of {blocks or 'one gene each'}"
-            f"{f' and {alone} genes alone' if blocks and alone else ''}. Solved block by block, "
-            f"the block-diagonal matrix {agree}, {plain} times faster than by the plain loop and "
-            f"{batches} times faster than by enumeration in batches (sparsity {_list(found)}), "
-            "which supports of equal value slow down. These are not the components of the "
-            "original matrix. There the first of them is "
-            f"proved to be within {first} of the best, the first {certified} within 1 %, and all "
-            f"of them within {largest}, each given those before it."
+            f"with the threshold {threshold:g} there are blocks of {sizes_of(splits[0].sizes)} "
+            "genes. Solved block by block, the block-diagonal matrix has "
+            + ("the same variances as" if agree else "OTHER VARIANCES THAN")
+            + f" solved as a whole, {'as' if agree else 'against what'} Theorem 1 says. These are "
+            "not the components of the original matrix: there the first of them is proved to be "
+            f"within {firsts} of the best (sparsity {_list(found)}), and what later ones lose is "
+            "in the last table."
         )
     return texts
 

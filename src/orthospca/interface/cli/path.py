@@ -70,7 +70,7 @@ def path(
     `orthospca path covariance.csv -p 5:50:5 -k 3 --precomputed --time-limit 120`
     """
     from orthospca.interface import choosing, display, plotting
-    from orthospca.interface.choosing_report import write_choice_report
+    from orthospca.interface.report import write_choice_report
     from orthospca.interface.cli.job import Job
     from orthospca.path import parse_sparsities
 

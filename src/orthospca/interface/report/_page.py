@@ -1,72 +1,57 @@
-"""The report as a whole: a chapter for each result, what certificates mean, how to repeat it."""
+"""The page itself: one file with style, script and contents list, which asks for nothing else."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
+from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
 from pathlib import Path
 
 from orthospca import words
-from orthospca.interface.report._content import chapter
-from orthospca.interface.report._document import Chapter, Panel, document
-from orthospca.interface.report._html import element, facts, paragraph
-from orthospca.interface.report._section import Section
+from orthospca.interface.html import Html, element, escape, facts, paragraph
+from orthospca.interface.report._parts import Chapter, Panel
 
 PACKAGES = ("orthospca", "numpy", "scipy", "scikit-learn")
 
 
-def write_report(
-    path: str | Path,
-    sections: Sequence[Section],
+def write_page(
+    path: str | PathLike[str],
+    title: str,
+    chapters: Sequence[Chapter],
     *,
-    title: str = "Orthogonal sparse principal components",
+    kinds: Iterable[str] = ("stagewise",),
     command: str | None = None,
     files: Sequence[tuple[str, str]] = (),
 ) -> None:
-    """Write a report of one or more results as a single HTML file.
+    """Write a page of chapters, and one about what certificates say and how to repeat it.
 
     Parameters
     ----------
     path : path
-    sections : sequence of Section
-        One for each result.
     title : str
+    chapters : sequence of Chapter
+    kinds : iterable of str
+        Of which results there are certificates, as :func:`orthospca.words.kind_of` names them.
     command : str, optional
         The command that made the results.
     files : sequence of (name, checksum)
         What was read.
     """
-    text = page(sections, title, command, files)
+    kinds = list(dict.fromkeys(kinds))
+    meanings = [_meaning(kind, len(kinds) > 1) for kind in kinds]
+    about = Chapter("About this report", (*meanings, _repeating(command, files)))
+    written = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    text = _document(title, [*chapters, about], f"orthospca, {written}")
     Path(path).write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
-def page(
-    sections: Sequence[Section],
-    title: str,
-    command: str | None = None,
-    files: Sequence[tuple[str, str]] = (),
-) -> str:
-    """The report as text."""
-    chapters = [chapter(section, i) for i, section in enumerate(sections, start=1)]
-    kinds = dict.fromkeys(words.kind_of(section.result) for section in sections)
-    meanings = [meaning(kind, len(kinds) > 1) for kind in kinds]
-    about = Chapter("About this report", (*meanings, repeating(command, files, sections)))
-    written = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    return document(title, [*chapters, about], f"orthospca, {written}")
-
-
-def meaning(kind: str = "stagewise", several: bool = False) -> Panel:
-    """What a certificate says, and what it does not say.
-
-    Parameters
-    ----------
-    kind : str
-        Of which results, as :func:`orthospca.words.kind_of` names it.
-    several : bool
-        Whether there are others, of another kind.
-    """
+def _meaning(kind: str, several: bool) -> Panel:
+    """What a certificate says, and what it does not say."""
     content = (
         paragraph(element("b", about), f" {rest}") if about else paragraph(rest)
         for about, rest in words.explanation(kind)
@@ -77,31 +62,83 @@ def meaning(kind: str = "stagewise", several: bool = False) -> Panel:
     return Panel(name, title, tuple(content))
 
 
-def repeating(
-    command: str | None, files: Sequence[tuple[str, str]], sections: Sequence[Section] = ()
-) -> Panel:
+def _repeating(command: str | None, files: Sequence[tuple[str, str]]) -> Panel:
     """What is needed to do it again."""
     pairs: list[tuple[str, object]] = []
     if command:
         pairs.append(("command", element("span", element("code", command), class_="copy")))
     pairs += [(f"SHA-256 of {name}", element("code", checksum)) for name, checksum in files]
-    pairs += [
-        (f"SHA-256 of the matrix, {s.certificate}", element("code", s.result.certificate.sha256))
-        for s in sections
-        if s.certificate
-    ]
-    pairs += [
-        ("versions", ", ".join(_versions())),
-        ("machine", f"{platform.system()} {platform.machine()}"),
-    ]
+    versions = [f"Python {platform.python_version()}"]
+    for package in PACKAGES:
+        try:
+            versions.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    pairs.append(("versions", ", ".join(versions)))
+    pairs.append(("machine", f"{platform.system()} {platform.machine()}"))
     return Panel("repeat", "Repeat this", (facts(pairs, "long"),))
 
 
-def _versions() -> list[str]:
-    found = [f"Python {platform.python_version()}"]
-    for package in PACKAGES:
-        try:
-            found.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            continue
-    return found
+def _document(title: str, chapters: Sequence[Chapter], lead: str) -> str:
+    """The whole file as text.
+
+    A policy in its head lets it run its own script only, known by its checksum, and load nothing:
+    even markup that found a way into the page would be dead.
+    """
+    style, charts, script = _file("style.css"), _file("chart.css"), _file("script.js")
+    checksum = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{checksum}'; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    button = Html('<button type="button" id="theme" class="script">Dark</button>')
+    body = element(
+        "div",
+        element("header", element("div", element("h1", title), paragraph(lead)), button),
+        _contents(chapters),
+        element("main", *(_chapter(i, c) for i, c in enumerate(chapters, start=1)), id="main"),
+        class_="frame",
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        '<link rel="icon" href="data:,">\n'
+        f'<title>{escape(title)}</title>\n<style id="chart-style">\n{charts}</style>\n'
+        f"<style>\n{style}</style>\n</head>\n<body>\n"
+        f'<a class="skip" href="#main">To the content</a>\n{body}\n'
+        f"<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def _file(name: str) -> str:
+    # Line ends of a checkout must not change the checksum that browsers compute.
+    text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return text.replace("\r\n", "\n")
+
+
+def _link(title: str, address: str) -> Html:
+    return element("a", title, href=f"#{address}")
+
+
+def _contents(chapters: Sequence[Chapter]) -> Html:
+    items = []
+    for i, chapter in enumerate(chapters, start=1):
+        inner = [element("li", _link(p.title, f"part{i}-{p.key}")) for p in chapter.panels]
+        link = _link(chapter.title, f"part{i}")
+        items.append(element("li", link, element("ul", *inner), class_="chapter"))
+    folding = f"<details open><summary>Contents</summary>{element('ul', *items)}</details>"
+    return element("nav", Html(folding), aria_label="Contents")
+
+
+def _chapter(number: int, chapter: Chapter) -> Html:
+    cards = []
+    for panel in chapter.panels:
+        address = f"part{number}-{panel.key}"
+        heading = element("h3", panel.title, id=f"{address}-h")
+        lead = paragraph(panel.lead, kind="lead") if panel.lead else Html("")
+        given = {"class_": "card", "id": address, "aria_labelledby": f"{address}-h"}
+        cards.append(element("section", heading, lead, *panel.content, **given))
+    heading = element("h2", chapter.title, id=f"part{number}")
+    return element("div", heading, *cards, Html(chapter.hidden), class_="chapter")

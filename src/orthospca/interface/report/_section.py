@@ -11,7 +11,8 @@ import numpy as np
 
 from orthospca import Alternatives, DataCovariance
 from orthospca._typing import Array
-from orthospca.interface.report._document import Panel
+from orthospca.interface.plots.results import by_component, names_of
+from orthospca.interface.report._parts import Panel
 from orthospca.interface.scores import Scores, scores_of
 from orthospca.result import Result
 from orthospca.spectrum import leading_eigenvalues
@@ -67,7 +68,7 @@ class Section:
     @cached_property
     def names(self) -> Sequence[str]:
         """The names of the variables, or their numbers."""
-        return self.result.feature_names or [str(j) for j in range(self.result.n_features)]
+        return names_of(self.result)
 
     @cached_property
     def known_scores(self) -> Scores | None:
@@ -81,18 +82,4 @@ class Section:
     @cached_property
     def order(self) -> list[int]:
         """The variables in use: grouped by the component in which they load most, as strongly."""
-        X = np.abs(self.result.components)
-        strength = X.max(axis=0, initial=0.0)
-        used = np.flatnonzero(strength)
-        home = X[:, used].argmax(axis=0) if len(X) else used
-        return [int(j) for j in used[np.lexsort((-strength[used], home))]]
-
-
-def signed(loading: float, digits: int = 3) -> str:
-    """A loading with its sign."""
-    return f"{loading:+.{digits}f}".replace("-", "−")
-
-
-def percent(share: float) -> str:
-    """A share for people."""
-    return f"{100 * share:.1f}\N{NO-BREAK SPACE}%".replace("-", "−")
+        return [int(j) for j in by_component(self.result.components)]

@@ -172,7 +172,7 @@
     if (y0 < 0 && y1 > 0) line(left, y(0), right, y(0), "axis");
     text((left + right) / 2, bottom + 34, scores.axes[across], "name", { "text-anchor": "middle" });
     const middle = (top + bottom) / 2;
-    text(13, middle, scores.axes[up], "name", { "text-anchor": "middle", transform: `rotate(-90 13 ${middle})` });
+    text(13, middle, scores.up[up], "name", { "text-anchor": "middle", transform: `rotate(-90 13 ${middle})` });
     plot.svg.prepend(...behind);
     const marks = [];
     all("path.dots", plot.svg).forEach((path, g) => {

@@ -1,4 +1,4 @@
-"""The little HTML that a report needs; text is escaped unless it is :class:`Html` already."""
+"""The little HTML of reports and drawings; text is escaped unless it is :class:`Html` already."""
 
 from __future__ import annotations
 

@@ -1,0 +1,243 @@
+"""The pictures of one result: loadings, variances, gaps over time, angles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from orthospca import words
+from orthospca._typing import Array, IntArray
+from orthospca.interface.angles import cosines, write_cosine
+from orthospca.interface.grouping import TONES
+from orthospca.interface.plots.spec import XY, Axis, Bars, Caps, Grid, Line, Mark
+from orthospca.interface.plots.text import not_shown, percent, plain, signed
+from orthospca.result import Result, format_gap
+
+#: Cells of a grid; the smallest loadings beyond so many are left out.
+MOST_CELLS = 20_000
+#: Points of one line; points that are seen one by one.
+MOST_POINTS, MOST_DOTS = 150, 40
+#: A larger gap is drawn as this, a smaller one as that.
+LARGEST_GAP, SMALLEST_GAP = 10.0, 1e-9
+#: Cosines below this are shown as this: they are rounding.
+SMALLEST_COSINE = 1e-17
+NOTHING = "there are no components"
+
+
+def names_of(result: Result) -> Sequence[str]:
+    """The names of the variables, or their numbers."""
+    return result.feature_names or [str(j) for j in range(result.n_features)]
+
+
+def by_component(X: Array, most: int | None = None) -> IntArray:
+    """The variables in use: grouped by the component in which they load most, as strongly.
+
+    Parameters
+    ----------
+    X : ndarray of shape (K, n)
+    most : int, optional
+        So many of them, with the largest loadings.
+    """
+    strength = np.abs(X).max(axis=0, initial=0.0)
+    used = np.flatnonzero(strength)
+    kept = used[np.argsort(-strength[used], kind="stable")[:most]]
+    home = np.abs(X[:, kept]).argmax(axis=0) if len(X) else kept
+    return kept[np.lexsort((kept, -strength[kept], home))]
+
+
+def loadings(result: Result, names: Sequence[str], most: int) -> Grid:
+    """A row for each variable in use, a column for each component."""
+    X = result.components
+    rows = by_component(X, most)
+    left_out = int(np.any(X, axis=0).sum()) - len(rows)
+    numbers = [str(k) for k in range(1, len(X) + 1)]
+    return Grid(
+        "loadings",
+        "Loadings by component",
+        "Red is positive, blue is negative, and an empty cell is an exact zero. Variables are "
+        "grouped by the component in which they load most.",
+        f"Heat map of the loadings of {len(rows)} variables on {len(X)} components.",
+        X[:, rows].T,
+        [names[j] for j in rows],
+        numbers,
+        column_label="component",
+        column_names=[f"component {k}" for k in numbers],
+        write=lambda v: signed(v, 2),
+        value_label="loading",
+        left_out=not_shown(left_out),
+        empty="" if len(X) else NOTHING,
+    )
+
+
+def many_loadings(result: Result, names: Sequence[str]) -> Grid:
+    """As :func:`loadings`, for more variables or components than have room for their names."""
+    X = result.components
+    # Within a component from the most positive to the most negative, so that signs are in blocks.
+    used = by_component(X)
+    home = np.abs(X[:, used]).argmax(axis=0)
+    columns = used[np.lexsort((-X[home, used], home))]
+    X = X[:, columns]
+    limit = np.sort(np.abs(X), axis=None)[-MOST_CELLS:][0]
+    return Grid(
+        "loadings",
+        "Loadings by component",
+        f"A row for each component, a column for each of the {len(columns)} variables in use. Red "
+        "is positive, blue is negative; where there is no colour, the loading is exactly zero. "
+        "Point at a cell to see which it is.",
+        f"Heat map of the loadings of {len(columns)} variables on {len(X)} components.",
+        np.where(np.abs(X) >= limit, X, 0.0),
+        [f"component {k}" for k in range(1, len(X) + 1)],
+        [names[j] for j in columns],
+        column_label="variables, those of the first component first",
+        write=signed,
+        largest=0.6 * float(np.abs(X).max()),
+        cell=(min(14.0, 860.0 / len(columns)), min(16.0, max(5.0, 560.0 / len(X)))),
+        named=False,
+        left_out=f"only the {MOST_CELLS} largest loadings are drawn" * bool(limit),
+    )
+
+
+def scree(result: Result, eigenvalues: Array) -> XY:
+    """Variance of each component beside ordinary PCA, if its variances are given."""
+    total = result.total_variance
+    has_total = math.isfinite(total) and total > 0.0
+    count = result.n_components
+    dense = eigenvalues[: max(count, 1)]
+
+    def share(variance: float, text: str) -> str:
+        return text.format(percent(variance / total)) if has_total else ""
+
+    label = "sparse, orthogonal" + share(float(result.variances.sum()), ": {} in all")
+    if result.method == "deflation":
+        label = "sparse, by deflation (not orthogonal)"
+    tips, x_open, bounds = [], [], []
+    for k, c in enumerate(result.stages, start=1):
+        bound = words.rounded_up(c.upper_bound) if words.is_set(result) else c.upper_bound
+        written = plain(bound, 6 if words.is_set(result) else 5)
+        tip = f"component {k}: {plain(c.variance, 5)}{share(c.variance, ' ({})')}"
+        tip += f"\n{words.bound_label(result)} {written}"
+        if len(dense):
+            value = float(dense[k - 1])
+            tip += f"\nordinary PCA {plain(value, 5)}{share(value, ' ({})')}"
+        tips.append(tip)
+        if words.is_open(result, c) and math.isfinite(bound) and result.method != "deflation":
+            x_open.append(float(k))
+            bounds.append(bound)
+    x = range(1, count + 1)
+    marks: list[Mark] = [Bars(label, x, result.variances.tolist(), tips)]
+    told, beside = f"Bars: variance of {count} sparse components.", ""
+    if len(dense):
+        name = "ordinary PCA" + share(float(dense.sum()), ": {} in all")
+        line = range(1, len(dense) + 1)
+        marks.append(Line(name, line, dense.tolist(), tone=1, dots=count <= MOST_DOTS))
+        told += " Line: those of ordinary PCA."
+        beside = ", beside ordinary PCA, which uses all variables"
+    if bounds:
+        marks.append(Caps(f"{words.bound_label(result)}, gap open", x_open, bounds))
+    return XY(
+        "variance",
+        "Variance of each component",
+        f"Variance of each component{beside}.",
+        told,
+        marks,
+        Axis("component", whole=True),
+        Axis("variance", zero=True),
+        near="x",
+    )
+
+
+def explained(result: Result, eigenvalues: Array) -> XY:
+    """The share of the total variance that is explained so far."""
+    total = result.total_variance
+    sparse = (100 * np.cumsum(result.variances) / total).tolist()
+    dense = (100 * np.cumsum(eigenvalues[: len(sparse)]) / total).tolist()
+    x, dots = range(1, len(sparse) + 1), len(sparse) <= MOST_DOTS
+    tips = [f"first {k}: {a:.1f} %" for k, a in zip(x, sparse, strict=True)]
+    marks = []
+    if dense:
+        tips = [f"{tip}\nordinary PCA: {b:.1f} %" for tip, b in zip(tips, dense, strict=True)]
+        marks.append(Line("ordinary PCA", x, dense, tone=1, dots=dots))
+    return XY(
+        "explained",
+        "Explained so far",
+        "The distance between the lines is the price of sparsity." if dense else "",
+        "Lines: share of the total variance by number of components.",
+        [*marks, Line("sparse, orthogonal", x, sparse, tips, dots=dots)],
+        Axis("components", whole=True),
+        Axis("% of the total variance", limits=(0.0, 102.0)),
+        near="x",
+    )
+
+
+def gaps(result: Result, most: int | None = None) -> XY:
+    """How the gap of each component, or of the set, closed; of so many that took longest."""
+    together = words.is_set(result)
+    by_stage: dict[int, list[tuple[float, float, int]]] = {}
+    for entry in result.history:
+        by_stage.setdefault(entry.stage, []).append((entry.elapsed, entry.gap, entry.nodes))
+    starts, end = {}, 0.0
+    for stage in sorted(by_stage):
+        starts[stage], end = end, by_stage[stage][-1][0]
+    longest = sorted(by_stage, key=lambda s: starts[s] - by_stage[s][-1][0])[:most]
+    marks = []
+    for stage in sorted(longest):
+        # The last entry, and so many of the others that a line can show.
+        entries = by_stage[stage][:: -math.ceil(len(by_stage[stage]) / MOST_POINTS)][::-1]
+        times = [starts[stage], *(t for t, _, _ in entries)]
+        values = [LARGEST_GAP, *(min(max(g, SMALLEST_GAP), LARGEST_GAP) for _, g, _ in entries)]
+        whose = "all components" if together else f"component {stage + 1}"
+        tips = [f"{whose}: the search begins"]
+        tips += [
+            f"{whose}, {plain(t, 3)} s\ngap {format_gap(g)}\n{nodes} nodes"
+            for t, g, nodes in entries
+        ]
+        ending = "all" if together else str(stage + 1)
+        line = Line("", times, values, tips, stage % TONES, step=True, dots=False, ending=ending)
+        marks.append(line)
+    caption = (
+        "How the distance between the component in hand and the proved bound closed. A line ends, "
+        "with the number of its component, where the certificate was complete or the search ended."
+    )
+    if together:
+        caption = (
+            "How the distance between the total variance of the set in hand and the proved bound "
+            "of all sets closed."
+        )
+    left_out = f"of {len(by_stage)} components, the {len(marks)} that took longest"
+    return XY(
+        "gaps",
+        f"Proved gap of {'all components together' if together else 'each component'} over time",
+        caption,
+        f"The proved gap of {'the set' if together else f'{len(marks)} components'} over time, on "
+        "a logarithmic scale.",
+        marks or [Line("", (), ())],
+        Axis("seconds", zero=True),
+        Axis("gap", log=True, floor=SMALLEST_GAP, write=lambda v: f"{plain(100 * v, 2)} %"),
+        left_out=left_out if len(marks) < len(by_stage) else "",
+    )
+
+
+def angles(result: Result) -> Grid:
+    """``|cos|`` of the angle between each two components, on a logarithmic scale."""
+    found = cosines(result)
+    below = np.tril(np.maximum(found, SMALLEST_COSINE), -1)
+    names = [str(k) for k in range(1, len(found) + 1)]
+    largest = write_cosine(float(found.max(initial=0.0)))
+    return Grid(
+        "cosines",
+        f"Angles between components: largest |cos| is {largest}",
+        "|cos| of the angle between each two components; orthogonal ones have 0, up to rounding.",
+        "Heat map of the cosines between components.",
+        below,
+        names,
+        names,
+        column_label="component",
+        write=lambda v: "0" if v <= SMALLEST_COSINE else write_cosine(v, digits=0),
+        largest=1.0,
+        floor=SMALLEST_COSINE,
+        value_label="|cos|",
+        cell=(44.0, 24.0),
+        empty="" if len(found) else NOTHING,
+    )

@@ -1,0 +1,138 @@
+"""The observations in the plane of two components: scores, and a biplot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from orthospca._typing import Array
+from orthospca.interface.grouping import Group
+from orthospca.interface.plots.spec import XY, Arrows, Axis, Dots
+from orthospca.interface.plots.text import percent, plain, shortened, signed
+from orthospca.result import Result
+
+
+def axis_name(result: Result, names: Sequence[str], k: int, room: float) -> str:
+    """What an axis means: the component, its share, and the variables that weigh most in it."""
+    component, total = result.stages[k], result.total_variance
+    name = f"component {k + 1}" + (f" ({percent(component.variance / total)})" if total > 0 else "")
+    order = sorted(component.support.tolist(), key=lambda j: (-abs(component.vector[j]), j))
+    for count, j in enumerate(order):
+        sign = "−" if component.vector[j] < 0 else "+" if count else ""
+        longer = f"{name}{' ' if count else ': '}{sign}{' ' * bool(count)}{names[j]}"
+        if shortened(longer + " …", room) != longer + " …":
+            return f"{name} …" if count else name
+        name = longer
+    return name
+
+
+def scatter(
+    result: Result,
+    names: Sequence[str],
+    values: Array,
+    groups: Sequence[Group],
+    pair: tuple[int, int] = (0, 1),
+    *,
+    rows: Sequence[str] | None = None,
+    by: str = "",
+    width: float = 460.0,
+) -> XY:
+    """The scores of two components; of one, if there is no other, by row.
+
+    Parameters
+    ----------
+    result : Result
+    names : sequence of str
+        Those of the variables.
+    values : ndarray of shape (m, K)
+        The scores.
+    groups : sequence of Group
+        The rows that are drawn, by colour.
+    pair : (int, int)
+        Which components, from 0.
+    rows : sequence of str, optional
+        The names of the rows.
+    by : str
+        What the colours are.
+    width : float
+    """
+    one = values.shape[1] == 1
+    shown = (0,) if one else pair
+    marks = []
+    for group in groups:
+        points = values[group.rows][:, shown]
+        x = [i + 1.0 for i in group.rows] if one else points[:, 0].tolist()
+        tips = [
+            "\n".join(
+                [
+                    f"row {i + 1}" if rows is None else rows[i],
+                    *([group.name] if group.name else []),
+                    *(f"component {k + 1}: {plain(v)}" for k, v in zip(shown, at, strict=True)),
+                ]
+            )
+            for i, at in zip(group.rows, points.tolist(), strict=True)
+        ]
+        marks.append(Dots(group.name, x, points[:, -1].tolist(), tips, group.tone))
+    count = sum(len(group.rows) for group in groups)
+    caption = "Each point is an observation; close points are alike in the variables named."
+    across = "row" if one else axis_name(result, names, shown[0], width - 80.0)
+    return XY(
+        "scores",
+        "Scores",
+        caption + (f" Colours are those of “{by}”." if by else ""),
+        f"Scatter of {count} observations" + (f", coloured by {by}." if by else "."),
+        marks,
+        Axis(across),
+        Axis(axis_name(result, names, shown[-1], 320.0)),
+        width=width,
+        height=400.0,
+        cross=not one,
+        left_out=f"{count} of {len(values)} observations are drawn" * (count < len(values)),
+    )
+
+
+def biplot(
+    points: XY, result: Result, names: Sequence[str], pair: tuple[int, int], most: int
+) -> XY:
+    """The same with an arrow for each variable of the two components, the strongest if many."""
+    X = result.components[list(pair)]
+    strength = np.abs(X).max(axis=0)
+    used = np.flatnonzero(strength)
+    chosen = used[np.argsort(-strength[used], kind="stable")[:most]]
+    reach = np.array([max(map(abs, v), default=0.0) for v in _coordinates(points)])
+    largest = np.abs(X[:, chosen]).max(axis=1, initial=0.0)
+    scale = 0.85 * float(min(reach[largest > 0] / largest[largest > 0], default=1.0)) or 1.0
+    labels = [str(names[j]) for j in chosen]
+    tips = [
+        "\n".join(
+            [label, *(f"component {k + 1}: {signed(v)}" for k, v in zip(pair, at, strict=True))]
+        )
+        for label, at in zip(labels, X[:, chosen].T, strict=True)
+    ]
+    x, y = (scale * X[:, chosen]).tolist()
+    arrows = Arrows("", x, y, tips, labels=labels)
+    faint = [
+        replace(dots, tips=(), look="faint") for dots in points.marks if isinstance(dots, Dots)
+    ]
+    return replace(
+        points,
+        name="biplot",
+        title="Biplot",
+        caption="The same plane with its variables: an arrow points where observations with large "
+        "values of a variable lie. A variable of one component only lies on its axis.",
+        told=f"Biplot: {points.told[11:-1]}, and arrows for {len(chosen)} variables.",
+        marks=[*faint, arrows],
+        left_out=f"the {len(chosen)} largest of {len(used)} loadings are drawn"
+        * (len(used) > len(chosen)),
+    )
+
+
+def _coordinates(points: XY) -> tuple[list[float], list[float]]:
+    return [v for m in points.marks for v in m.x], [v for m in points.marks for v in m.y]
+
+
+def disjoint(result: Result) -> bool:
+    """Whether the first two components share no variable: arrows would lie on the axes."""
+    return not np.all(result.components[:2], axis=0).any()

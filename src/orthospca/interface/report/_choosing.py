@@ -1,0 +1,350 @@
+"""The report for choosing p and K: what is proved by sparsity, and what holds on other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orthospca.choosing.selection import in_words
+from orthospca.interface.html import Html, facts, named, paragraph, table
+from orthospca.interface.alternatives import below_best
+from orthospca.interface.plots import choosing
+from orthospca.interface.plots.text import counted, percent
+from orthospca.interface.report._page import write_page
+from orthospca.interface.report._parts import Chapter, Panel, figure, folded, side_by_side, verdict
+from orthospca.result import Status, format_gap
+from orthospca.words import of_path
+
+if TYPE_CHECKING:
+    from orthospca import Alternatives
+    from orthospca.choosing.cross_validation import CrossValidation
+    from orthospca.choosing.selection import Stability, StabilityPath
+    from orthospca.path import SparsityPath
+
+#: Variables that have a row in a picture, supports that have a column in one.
+MOST_ROWS, MOST_COLUMNS = 60, 80
+#: Variables that are selected less often are not drawn.
+LEAST = 0.02
+#: Lines of a table of supports, and of one of variables.
+MOST_SUPPORTS, MOST_LINES = 1000, 500
+#: Components whose variables are shown by sparsity.
+MOST_COMPONENTS = 6
+NEAR = (
+    "Which other choices of variables come close. A list is complete where it is proved that no "
+    "other choice of as many variables is within the tolerance."
+)
+NOISE = (
+    "A certificate says that no other choice of variables has more variance in these data. It says "
+    "nothing about the noise of sampling: other rows from the same source might have led to other "
+    "variables. How much of the choice is repeated when rows are left out is shown here."
+)
+
+
+def write_choice_report(
+    path: str | PathLike[str],
+    found: SparsityPath | None = None,
+    *,
+    cross_validation: CrossValidation | None = None,
+    stability: Stability | StabilityPath | None = None,
+    alternatives: Alternatives | None = None,
+    title: str | None = None,
+    source: str = "",
+    command: str | None = None,
+    files: Sequence[tuple[str, str]] = (),
+) -> None:
+    """Write a report for choosing sparsity and number of components as a single HTML file.
+
+    What is not given is left out of it.
+
+    Parameters
+    ----------
+    path : path
+        Where to write.
+    found : SparsityPath, optional
+        From :func:`orthospca.sparsity_path`.
+    cross_validation : CrossValidation, optional
+        From :func:`orthospca.cross_validate_sparsity`.
+    stability : Stability or StabilityPath, optional
+        From :func:`orthospca.stability` or :func:`orthospca.stability_path`.
+    alternatives : Alternatives, optional
+        From :func:`orthospca.alternatives`.
+    title : str, optional
+    source : str
+        What the data are, in a few words.
+    command : str, optional
+        The command that made the results.
+    files : sequence of (name, checksum)
+        What was read.
+    """
+    if title is None:
+        title = "How many variables?"
+        if found is None and cross_validation is None:
+            title = "Alternatives" if stability is None else "Stability of components"
+    panels = []
+    if (found, cross_validation, stability) != (None, None, None) or alternatives is None:
+        panels.append(_overview(found, cross_validation, stability, source))
+    if alternatives is not None:
+        panels.append(alternatives_panel([alternatives], source=source if not panels else ""))
+    if cross_validation is not None and not cross_validation.n_folds:
+        cross_validation = None
+    drawn = [] if cross_validation is None else [_held_out(cross_validation)]
+    if found is not None and len(found):
+        shown = side_by_side(_variance(found), *drawn)
+        panels.append(Panel("variance", "What more variables bring", (shown,)))
+        panels.append(_variables(found))
+    elif drawn:
+        panels.append(Panel("held-out", "Rows held out", (side_by_side(*drawn),)))
+    if stability is not None:
+        suggested = 0 if cross_validation is None else cross_validation.suggested
+        panels.append(_stability(stability, suggested))
+    write_page(path, title, [Chapter("Choosing", panels)], command=command, files=files)
+
+
+def _overview(
+    found: SparsityPath | None,
+    cross_validation: CrossValidation | None,
+    stability: Stability | StabilityPath | None,
+    source: str,
+) -> Panel:
+    tiles: list[tuple[str, object]] = []
+    sentences = []
+    certified = True
+    if found is not None and len(found):
+        low, high = found.sparsities[0], found.sparsities[-1]
+        tiles += [
+            ("variables in a component", f"{low} to {high}" if low < high else low),
+            ("components for each", found.variances.shape[1]),
+        ]
+        ratio = found.explained_variance_ratio
+        if np.isfinite(ratio).all():
+            shares = f"{percent(float(ratio[0]))} to {percent(float(ratio[-1]))}"
+            tiles.append(("of the total variance", shares))
+        tiles.append(("largest gap", format_gap(float(np.nanmax(found.gaps)))))
+        certified = found.status.finished
+        proved = "every component is proved to be the best of its stage, within the tolerance"
+        sentences.append(f"{len(found)} sparsities; {proved if certified else of_path(found)}.")
+    if cross_validation is not None and cross_validation.n_folds:
+        best = cross_validation.suggested
+        tiles.append(("variables do nearly as well in rows held out as any number", best))
+        sentences.append(
+            f"In rows held out, {best} variables are within one standard error of the best."
+        )
+    if stability is not None:
+        each = _each(stability)
+        if each[0].n_resamples:
+            tiles += _steadiness(stability, each)
+            sentences.append(_resampled(each))
+        certified = certified and stability.status is not Status.INTERRUPTED
+    if stability is None and cross_validation is None:
+        sentences.append(
+            "Held-out rows and stability were not asked for (--cv 5, --stability 50): what is here "
+            "is proved of these data, and says nothing about the noise of sampling."
+        )
+    word = ("Certified." if certified else "Gap open.") if found is not None else "Resampled."
+    content = [verdict(word, " ".join(sentences), certified), facts(tiles, "tiles")]
+    content += [facts([("data", named(source))])] if source else []
+    return Panel("overview", "At a glance", tuple(content))
+
+
+def _each(found: Stability | StabilityPath) -> list[Stability]:
+    """The stability of each sparsity, be it one or several."""
+    several: list[Stability] = list(getattr(found, "stabilities", ()))
+    return several or [found]  # type: ignore[list-item]
+
+
+def _steadiness(
+    found: Stability | StabilityPath, each: Sequence[Stability]
+) -> list[tuple[str, object]]:
+    """The stability of the first component, from sparsity to sparsity, or of each component."""
+    if len(each) == 1:
+        place = ["the first component", *(f"component {k}" for k in range(2, MOST_COMPONENTS + 1))]
+        pairs = zip(place, np.atleast_2d(found.indices)[0], strict=False)
+        return [(f"stability of {whose}", in_words(index)) for whose, index in pairs]
+    first = np.asarray(found.indices)[:, 0]
+    known = first[np.isfinite(first)]
+    words = dict.fromkeys(in_words(v) for v in (known.min(), known.max())) if known.size else ()
+    return [("stability of the first component", " to ".join(words))]
+
+
+def _resampled(found: Sequence[Stability]) -> str:
+    """What was drawn, and how far the fits are certified, in a sentence."""
+    first = found[0]
+    fits = sum(each.n_resamples for each in found)
+    certified = sum(each.certified for each in found)
+    proved = "all certified" if certified == fits else f"{certified} of {fits} fits certified"
+    return (
+        f"{first.n_resamples} resamples of {first.n_rows} of {first.n_samples} rows, {proved}: how "
+        "often they select the same variables is shown below."
+    )
+
+
+def _variance(found: SparsityPath) -> Html:
+    total = found.results[0].total_variance
+    rows = [
+        [
+            q,
+            f"{result.variances.sum():#.6g}",
+            percent(float(result.variances.sum()) / total) if total > 0 else "",
+            format_gap(float(result.gaps.max())),
+            result.status.value,
+        ]
+        for q, result in zip(found.sparsities, found, strict=True)
+    ]
+    headings = ["variables", "variance", "of total", "largest gap", "status"]
+    numbers = table(headings, rows, 4, caption="Variance by sparsity")
+    return figure(choosing.path_variance(found), numbers=numbers)
+
+
+def _held_out(found: CrossValidation) -> Html:
+    columns = (found.mean, np.nan_to_num(found.standard_error), found.fitted_mean)
+    rows = [
+        [q, *(f"{100 * v:.1f} %" for v in values), "suggested" * (q == found.suggested)]
+        for q, *values in zip(found.sparsities, *columns, strict=True)
+    ]
+    headings = ["variables", "held out", "± s.e.", "fitted", ""]
+    numbers = table(headings, rows, 4, caption="Variance in rows held out, by sparsity")
+    return figure(choosing.held_out(found), numbers=numbers)
+
+
+def _variables(found: SparsityPath) -> Panel:
+    count = found.variances.shape[1]
+    content: list[Html] = []
+    for k in range(min(count, MOST_COMPONENTS)):
+        X, names = found.loadings(k), found.feature_names
+        drawn = figure(choosing.path_loadings(X, found.sparsities, names, k, MOST_ROWS))
+        changes = table(
+            ["variables", "enter", "leave"],
+            [[c.sparsity, ", ".join(c.entered), ", ".join(c.left)] for c in found.changes(k)],
+            1,
+            caption=f"What enters and leaves component {k + 1}",
+        )
+        numbers = folded(f"Component {k + 1}: enters and leaves", changes)
+        body = Html(side_by_side(drawn) + numbers)
+        content.append(folded(f"Component {k + 1}", body) if k else body)
+    lead = (
+        "A variable enters a component where its row begins. Optimal sets need not be nested: one "
+        "that leaves has been replaced by others that do better together."
+    )
+    if count > 1:
+        lead += (
+            " A component is compared with the one in the same place for the sparsity before. "
+            "Later ones depend on those before them: all of their variables may change at once."
+        )
+    if count > MOST_COMPONENTS:
+        lead += f" The first {MOST_COMPONENTS} of {count} components are shown."
+    return Panel("variables", "Which variables enter and leave", tuple(content), lead)
+
+
+def _stability(found: Stability | StabilityPath, unfolded: int) -> Panel:
+    """Stability; of several sparsities one is unfolded, the last if there is no such one."""
+    each = _each(found)
+    first = each[0]
+    shown = {one.result.sparsity[0]: one for one in each}
+    content: list[object] = []
+    if len(each) > 1:
+        content.append(side_by_side(_stability_by_sparsity(found)))  # type: ignore[arg-type]
+    unfolded = unfolded if unfolded in shown else max(shown, key=list(shown).index)
+    for p, one in shown.items():
+        if one.n_resamples:
+            drawn = side_by_side(figure(choosing.selection(one, MOST_ROWS, LEAST)))
+            body = Html(drawn + _selection_table(one))
+            title = f"{counted(p)} in a component"
+            content.append(body if len(each) == 1 else folded(title, body, unfolded=p == unfolded))
+    if first.n_resamples:
+        drawn_how = "with replacement" if first.bootstrap else "without replacement"
+        text = (
+            f"{first.n_resamples} resamples of {first.n_rows} of {first.n_samples} rows, drawn "
+            f"{drawn_how}. Components of a resample are matched with those of all rows so that the "
+            "|cos| of the angles between partners add up to the most. Stability is 1 if every "
+            "resample selects the same variables and about 0 if they might as well have been "
+            "drawn by lot."
+        )
+    content.append(paragraph(text if first.n_resamples else "No resample was done."))
+    return Panel("stability", "Stability", tuple(content), NOISE)
+
+
+def _stability_by_sparsity(found: StabilityPath) -> Html:
+    indices = np.asarray(found.indices)
+    rows = [[q, *map(in_words, row)] for q, row in zip(found.sparsities, indices, strict=True)]
+    headings = ["variables", *(f"component {k + 1}" for k in range(indices.shape[1]))]
+    numbers = table(headings, rows, len(headings), caption="Stability by sparsity")
+    return figure(choosing.stability_by_sparsity(found), numbers=numbers)
+
+
+def _selection_table(found: Stability) -> Html:
+    rows, _ = choosing.most_selected(found, MOST_LINES)
+    names, X, K = found.feature_names, found.result.components, len(found.frequencies)
+    lines = [
+        [
+            names[j],
+            *(f"{share:.0%}" for share in found.frequencies[:, j]),
+            f"{found.overall[j]:.0%}",
+            ", ".join(str(k + 1) for k in np.flatnonzero(X[:, j])),
+        ]
+        for j in rows
+    ]
+    headings = ["variable", *(f"component {k + 1}" for k in range(K)), "any", "in all rows"]
+    caption = "How often variables are selected"
+    right = range(1, K + 2)
+    numbers = table(headings, lines, right, caption=caption, kind="sortable", tall=True)
+    alike = zip(found.indices, found.similarities.mean(0), found.overlaps.mean(0), strict=True)
+    agreement = table(
+        ["component", "stability", "mean |cos|", "mean overlap"],
+        [[k, in_words(a), f"{b:.2f}", f"{c:.2f}"] for k, (a, b, c) in enumerate(alike, start=1)],
+        4,
+        caption="Agreement of the components of resamples with those of all rows",
+    )
+    return Html(agreement + folded("The numbers", numbers))
+
+
+def alternatives_panel(lists: Sequence[Alternatives], source: str = "") -> Panel:
+    """The lists of one component after the other, and what the data are if that is not told yet."""
+    content: list[object] = []
+    for k, found in enumerate(lists, start=1):
+        body = _alternatives(found, k)
+        if k > 1:
+            given = "the one before it" if k == 2 else "those before it"
+            known = "complete" if found.complete else "perhaps not all"
+            title = f"Component {k}, given {given}: {counted(len(found), 'support')}, {known}"
+            body = folded(title, body)
+        content.append(body)
+    if source:
+        content.append(facts([("data", named(source))]))
+    return Panel("alternatives", "Alternatives", tuple(content), NEAR)
+
+
+def _alternatives(found: Alternatives, number: int) -> Html:
+    word = "Complete." if found.complete else "Perhaps not all."
+    told = verdict(word, _in_words(found), found.complete)
+    if len(found) < 2:
+        return told
+    below = below_best(found)
+    rows: list[list[object]] = [
+        [i + 1, f"{found.variances[i]:#.6g}", below[i], named(", ".join(found.names(support)))]
+        for i, support in enumerate(found.supports[:MOST_SUPPORTS])
+    ]
+    headings = ["#", "variance", "below the best", "variables"]
+    numbers = table(headings, rows, 3, caption="Choices of variables", tall=len(rows) > 20)
+    rest = len(found) - MOST_SUPPORTS
+    if rest > 0:
+        numbers = Html(numbers + paragraph(f"{rest} more are in alternatives.csv.", kind="note"))
+    grid = choosing.alternatives(found, MOST_ROWS, MOST_COLUMNS, number)
+    return Html(told + side_by_side(figure(grid, numbers=numbers)))
+
+
+def _in_words(found: Alternatives) -> str:
+    """How many, how near, and what they share."""
+    if not len(found):
+        return "No vector with so few variables is left." if found.complete else found.note
+    near = f"within {100 * found.tolerance:.3g} % of the best variance"
+    if len(found) == 1:
+        claim = "no other choice comes near" if found.complete else found.note
+        names, variance = ", ".join(found.names(found.supports[0])), f"{found.variances[0]:#.6g}"
+        return f"One choice of variables {near}, {claim}: {names} (variance {variance})."
+    claim = "it is proved that there is no other" if found.complete else found.note
+    common = ", ".join(found.names(found.in_all))
+    shared = f"In all of them: {common}." if common else "No variable is in all of them."
+    return f"{len(found)} choices of variables {near}; {claim}. {shared}"

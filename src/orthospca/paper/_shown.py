@@ -1,0 +1,214 @@
+"""What was measured as rows: those of the files, of the tables that are printed, of the panels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+from orthospca.paper._splits import percent
+
+if TYPE_CHECKING:
+    from orthospca.paper._run import Experiments
+
+Row = dict[str, object]
+#: What a row of three panels shows: its name in a run (none: of the sweep), and whether the scale
+#: is logarithmic.
+QUANTITIES = {
+    "largest deviation from 90 degrees among the first r": ("deviations", False),
+    "seconds of the r-th component": ("seconds", False),
+    "seconds of the first r components": ("", True),
+    "variance of the r-th component": ("variances", True),
+}
+
+
+@dataclass(frozen=True)
+class PaperPanel:
+    """One of the twelve panels.
+
+    Attributes
+    ----------
+    letter, title, quantity : str
+    across : str
+        What the abscissa is: "r" or "sparsity p".
+    points : list of tuple
+        Algorithm, sparsity, r and value.
+    log : bool
+    ended : bool
+        Whether it was proved that no further orthogonal component exists.
+    """
+
+    letter: str
+    title: str
+    quantity: str
+    across: str
+    points: list[tuple[str, int, int, float]]
+    log: bool
+    ended: bool
+
+
+def panels(found: Experiments) -> list[PaperPanel]:
+    """The twelve panels of the paper's figure."""
+    letters = iter("abcdefghijkl")
+    made = []
+    for quantity, (name, log) in QUANTITIES.items():
+        for p, r in zip(found.plan.sparsities, found.plan.counts, strict=True):
+            if name:
+                runs = (found.orthogonal[p], found.deflation[p])
+                title, across, ended = f"sparsity p = {p}", "r", runs[0].exhausted
+                points = [
+                    (run.algorithm, p, place, float(value))
+                    for run in runs
+                    for place, value in enumerate(getattr(run, name), start=1)
+                ]
+            else:
+                title, across, ended = f"the first r = {r} components", "sparsity p", False
+                points = [
+                    (run.algorithm, q, r, float(run.seconds[:r].sum()))
+                    for q, swept in found.sweep.items()
+                    for run in swept
+                    if len(run.seconds) >= r
+                ]
+            made.append(PaperPanel(next(letters), title, quantity, across, points, log, ended))
+    return made
+
+
+def files(found: Experiments) -> dict[str, list[Row]]:
+    """The rows of each file."""
+    headings = ("panel", "algorithm", "sparsity", "r", "quantity", "value")
+    points = [
+        dict(zip(headings, (each.letter, own, p, r, each.quantity, value), strict=True))
+        for each in panels(found)
+        for own, p, r, value in each.points
+    ]
+    return {
+        "panels.csv": points,
+        "speed.csv": speed_rows(found),
+        "decomposition.csv": _decomposition_rows(found),
+        "paths.csv": path_rows(found),
+    }
+
+
+def speed_rows(found: Experiments) -> list[Row]:
+    """Every method's time, and how many times faster than the plain loop it is."""
+    compared = [
+        (threshold, largest, c)
+        for group, splits in (
+            (found.comparisons, found.splits),
+            (found.growth, found.growth_splits),
+        )
+        for threshold, largest, c in [
+            *((0.0, c.order, c) for c in group),
+            *((made.threshold, made.sizes[0], c) for made in splits for c in made.all),
+        ]
+    ]
+    return [
+        {
+            "genes": c.order,
+            "threshold": threshold,
+            "largest_block": largest,
+            "sparsity": c.sparsity,
+            "components": len(c.run.variances),
+            "method": c.method,
+            "seconds": c.run.total_seconds,
+            "plain_seconds": c.plain.seconds,
+            "plain_extrapolated": c.plain.extrapolated,
+            "speedup": c.speedup,
+        }
+        for threshold, largest, c in compared
+    ]
+
+
+def _decomposition_rows(found: Experiments) -> list[Row]:
+    """What components of block-diagonal matrices are worth in the matrix itself."""
+    best = {p: dict(enumerate(run.variances, 1)) for p, run in found.orthogonal.items()}
+    return [
+        {
+            "threshold": made.threshold,
+            "largest_block": made.sizes[0],
+            "sparsity": made.sparsity,
+            "r": r,
+            "variance": stage.variance,
+            "upper_bound": stage.upper_bound,
+            "gap": stage.gap,
+            "variance_without_threshold": best[made.sparsity].get(r, ""),
+        }
+        for made in found.splits
+        for r, stage in enumerate(made.original.stages, start=1)
+    ]
+
+
+def path_rows(found: Experiments) -> list[Row]:
+    """The components of the example where the path matters: one after another, or together."""
+    return [
+        {
+            "objective": objective,
+            "components": result.n_components,
+            "r": r,
+            "variance": stage.variance,
+            "upper_bound": stage.upper_bound,
+            "joint_variance": result.joint_variance,
+            "joint_upper_bound": result.joint_upper_bound,
+        }
+        for solved in (found.paths.pairs, found.paths.bases)
+        for objective, result in solved.items()
+        for r, stage in enumerate(result.stages, start=1)
+    ]
+
+
+def sequence_table(found: Experiments) -> Table:
+    """How many components there are, and how they end."""
+    rows: list[Row] = [
+        {
+            "sparsity": p,
+            "components": f"{len(run.variances)}{' (no more exist)' if run.exhausted else ''}",
+            "last variance": float(run.variances[-1]),
+            "of total, all": f"{run.variances.sum() / found.matrix.trace():.1%}",
+            "largest deviation from 90°": f"{run.deviations[-1]:.1e}°",
+            "the same by deflation": f"{found.deflation[p].deviations[-1]:.1f}°",
+        }
+        for p, run in found.orthogonal.items()
+    ]
+    return _table("Sequences", rows)
+
+
+def tables(found: Experiments) -> list[Table]:
+    """Where the path matters; the time of every method; what blocks are worth."""
+    splits: list[Row] = [
+        {
+            "threshold": made.threshold,
+            "blocks": len(made.sizes),
+            "largest": made.sizes[0],
+            "sparsity": made.sparsity,
+            "components": made.original.n_components,
+            "gap of the first": percent(float(made.original.gaps[0])),
+            "the first so many within 1 %": made.certified(),
+            "largest gap": percent(float(made.original.gaps.max())),
+            "times faster than whole": made.speedup,
+        }
+        for made in found.splits
+    ]
+    loop = "Time, beside a plain Python loop over all supports of the same matrix"
+    return [
+        _table("Paths: the example of the paper with sparsity 2, by objective", path_rows(found)),
+        _table(loop, speed_rows(found)),
+        _table("Components found by blocks, certified in the original matrix", splits),
+    ]
+
+
+def _table(title: str, rows: Sequence[Row]) -> Table:
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+    for heading in rows[0] if rows else ():
+        made.add_column(heading.replace("_", " "), justify="right")
+    for row in rows:
+        made.add_row(*map(_text, row.values()))
+    return made
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
