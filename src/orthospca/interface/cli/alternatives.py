@@ -59,9 +59,9 @@ def alternatives(
     `orthospca fit --alternatives 1%` lists those of later components too, given the earlier ones.
     """
     from orthospca.interface.alternatives import rows
+    from orthospca.interface.cli.job import Job, default_sparsity
     from orthospca.interface.plotting import plot_alternatives
     from orthospca.interface.report import write_choice_report
-    from orthospca.interface.cli.job import Job, default_sparsity
 
     job = Job(data, reading, output, showing, FILES)
     job.need_folder(proof, "--proof writes certificate.zip")

@@ -70,8 +70,8 @@ def path(
     `orthospca path covariance.csv -p 5:50:5 -k 3 --precomputed --time-limit 120`
     """
     from orthospca.interface import choosing, display, plotting
-    from orthospca.interface.report import write_choice_report
     from orthospca.interface.cli.job import Job
+    from orthospca.interface.report import write_choice_report
     from orthospca.path import parse_sparsities
 
     job = Job(data, reading, output, showing, FILES)

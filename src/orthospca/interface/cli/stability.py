@@ -56,8 +56,8 @@ def stability(
     `orthospca stability genes.parquet -p 10 -k 1 -n 100 --bootstrap --n-jobs 4`
     """
     from orthospca.interface import choosing
-    from orthospca.interface.report import write_choice_report
     from orthospca.interface.cli.job import Job, default_sparsity
+    from orthospca.interface.report import write_choice_report
 
     job = Job(data, reading, output, showing, FILES)
     nonzeros = parse_sparsity(sparsity)

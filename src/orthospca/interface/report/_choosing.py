@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orthospca.choosing.selection import in_words
-from orthospca.interface.html import Html, facts, named, paragraph, table
 from orthospca.interface.alternatives import below_best
+from orthospca.interface.html import Html, facts, named, paragraph, table
 from orthospca.interface.plots import choosing
 from orthospca.interface.plots.text import counted, percent
 from orthospca.interface.report._page import write_page
