@@ -19,9 +19,9 @@ HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "src" / "orthospca"
 PICTURE = HERE / "_static" / "house.svg"
 
-#: Where the public names are: the package itself, and the modules of the results and their words.
+#: Where the public names are: the package itself, and the modules of results, paths and words.
 PUBLIC = "orthospca"
-PUBLIC_MODULES = {"__init__", "result", "words"}
+PUBLIC_MODULES = {"__init__", "path", "result", "words"}
 #: Types, errors and names that every room may use, and modules that only give a room another name.
 LEFT_OUT = {"_typing", "_errors", "_methods", "plotting", "report", "tables"}
 

@@ -23,10 +23,10 @@ from helpers.wide import tuned
 from orthospca import DataCovariance, Status, datasets, solve, sparsity_path
 from orthospca import path as module
 from orthospca.facade import solve_with
-from orthospca.links import averaging_bound
 from orthospca.model.settings import Settings
 from orthospca.model.tolerance import Tolerance
 from orthospca.path import SparsityPath, parse_sparsities
+from orthospca.paths.links import averaging_bound
 
 
 def random_matrix(seed: int, n: int = 7) -> np.ndarray:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from orthospca.model.result import Component as Component
     from orthospca.model.result import Result as Result
     from orthospca.model.result import Status as Status
-    from orthospca.path import sparsity_path as sparsity_path
+    from orthospca.paths.solving import sparsity_path as sparsity_path
 
 __all__ = [
     "Alternatives",
@@ -63,7 +63,7 @@ _HOME = {
     "block_diagonalize": "orthospca.blocks.partition",
     "cross_validate_sparsity": "orthospca.choosing.cross_validation",
     "solve": "orthospca.facade",
-    "sparsity_path": "orthospca.path",
+    "sparsity_path": "orthospca.paths.solving",
     "stability": "orthospca.choosing.stability",
     "stability_path": "orthospca.choosing.stability",
 }

@@ -23,7 +23,6 @@ from orthospca.certificate.joint import make_joint_certificate
 from orthospca.certificate.recorder import Recorder
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
-from orthospca.joint.lexicographic import solve_lexicographically
 from orthospca.joint.simple import spectral_bound
 from orthospca.joint.solving import solve_jointly
 from orthospca.model.journal import Callback
@@ -35,6 +34,7 @@ from orthospca.model.validation import validate_covariance, validate_names, vali
 from orthospca.numerics.exact import total_down
 from orthospca.numerics.rounding import add_up
 from orthospca.numerics.threads import single_threaded_blas
+from orthospca.search.lexicographic import solve_lexicographically
 from orthospca.search.sequence import Found, Stages, run_stages
 from orthospca.search.stages import DeflatedStages, MatrixStages
 from orthospca.supports.enumeration import refuse_if_too_many

@@ -537,21 +537,6 @@ def test_an_argument_that_is_not_complete() -> None:
             make_joint_certificate(Q, (3, 3), components, root.matrix, {3: ladder})
 
 
-@pytest.mark.parametrize("unit", [2.0**12, 2.0**-40, 2.0**300])
-def test_powers_of_two(unit: float) -> None:
-    """Tests that a bound of a matrix divided by a power of two is certified of the matrix."""
-    Q = datasets.load_pitprops().covariance()
-    components = solve(Q, [2, 4], 2).components
-    root = root_of(Q, (2, 4), components)
-    ladders = {p: outcome.rungs for p, outcome in root.outcomes.items()}
-    once = make_joint_certificate(Q, (2, 4), components, root.matrix, ladders)
-    made = make_joint_certificate(Q * unit, (2, 4), components, root.matrix, ladders, unit)
-    verdict = verify(made, Q * unit)
-    assert verdict.verified, verdict.reason
-    assert not false_set(made, verdict)
-    assert verdict.joint_upper_bound == once.manifest["joint"]["upper_bound"] * unit
-
-
 def test_a_bound_that_is_reached() -> None:
     """Tests that the bound claimed is not below the variance, whatever rounding does."""
     draft = set_with(np.diag([3.0, 2.0, 1.0]), [1, 1], np.diag([1.0, 0.0, 0.0]))

@@ -6,7 +6,6 @@ The format is described in ``docs/reference/certificate.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +15,6 @@ from orthospca.certificate.files import Certificate
 from orthospca.certificate.writing import LARGEST_HELD, written_rungs
 from orthospca.numerics.exact import variance_down
 from orthospca.search.outcome import Rung, with_arguments
-from orthospca.supports.best import Candidate
 from orthospca.verify import FORMAT, fingerprint, rounded_up, version_of
 
 
@@ -26,7 +24,6 @@ def make_joint_certificate(
     components: Sequence[Array] | Array,
     A: Array,
     ladders: Mapping[int, Sequence[Rung]],
-    unit: float = 1.0,
 ) -> Certificate:
     """Gather what a checker needs.
 
@@ -46,8 +43,6 @@ def make_joint_certificate(
     ladders : dict
         For each sparsity the rungs of the stage problem on A without components before it, from
         one nonzero on; each has its argument.
-    unit : float
-        A power of two that A and the ladders are still to be multiplied by.
 
     Raises
     ------
@@ -55,7 +50,6 @@ def make_joint_certificate(
         If the argument for some sparsity is not complete.
     """
     claim, n = "joint", len(Q)
-    A = A * unit
     vectors = np.array(components, dtype=float).reshape(len(sparsity), n)
     at = np.flatnonzero((A != Q).any(axis=1))
     arrays: dict[str, Array] = {
@@ -68,7 +62,7 @@ def make_joint_certificate(
     diagonals = zip(Q.diagonal()[at].tolist(), A.diagonal()[at].tolist(), strict=True)
     bound = sum((Fraction(q) - Fraction(a) for q, a in diagonals), Fraction(0))
     for k, p in enumerate(sorted(set(sparsity))):
-        known = [_times(rung, unit) for rung in with_arguments(ladders[p])]
+        known = with_arguments(ladders[p])
         if len(known) < p:
             raise ValueError(f"the ladder of sparsity {p} has arguments up to {len(known)} only")
         arrays |= {f"stage-{k}/{name}": array for name, array in written_rungs(known).items()}
@@ -88,14 +82,3 @@ def make_joint_certificate(
         claim: {"variances": variances, "upper_bound": rounded_up(max(bound, total))},
     }
     return Certificate(manifest, arrays)
-
-
-def _times(rung: Rung, unit: float) -> Rung:
-    """A rung of a matrix, times a power of two."""
-    best, argument = rung.best, rung.argument
-    return replace(
-        rung,
-        upper=rung.upper * unit,
-        best=None if best is None else Candidate(best.value * unit, best.vector),
-        argument=None if argument is None else argument.times(unit),
-    )

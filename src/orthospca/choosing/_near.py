@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,21 +14,13 @@ from orthospca.model.limits import Watch
 from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
-from orthospca.numerics.rounding import UNIT
-from orthospca.search.listing import Listing
-from orthospca.search.outcome import (
-    Argument,
-    Ground,
-    Outcome,
-    Request,
-    Rung,
-    with_arguments,
-)
+from orthospca.search.listing import Listed, margin_of, supports_above
+from orthospca.search.outcome import Argument, Ground, Request, Rung, with_arguments
+from orthospca.search.sequence import Stages
 from orthospca.search.stages import MatrixStages
-from orthospca.search.views import MatrixView, StageView, with_rounding
+from orthospca.search.views import MatrixView, StageView
 from orthospca.supports.best import Candidate, best_on_support
 from orthospca.wide.stage import WideProblem, WideStages
-from orthospca.wide.view import DataView
 
 #: What is said where numbers are so close that rounding decides.
 DOUBT = "and rounding leaves a doubt about some of them"
@@ -85,87 +76,83 @@ class NearSearch:
         self.settings, self.watch = settings, watch
         self.request = Request(problem.sparsity[0], previous)
         alone = np.count_nonzero(previous, axis=0) == 1
-        self._spent = spent = np.flatnonzero((previous[:, alone] != 0).any(axis=1))
-        self.size = min(problem.sparsity[0], self.n - len(spent))
-        # What is left of the features where it is laid out, and what no support may contain.
-        self._places, self._banned = np.arange(self.n), spent
+        self._spent = np.flatnonzero((previous[:, alone] != 0).any(axis=1))
+        self.size = min(problem.sparsity[0], self.n - len(self._spent))
+        # The features of the view, and those of them that are used up.
+        self._places, self._banned = np.arange(self.n), self._spent
+        self._view: StageView
+        self._stages: Stages
         if isinstance(problem, DataProblem):
             # As for a proof: rung after rung, and features are ruled out by the border rule alone.
             # A search by traces closes what is below the best vector, and so lists nothing.
             settings = replace(settings, proof=True)
             data = WideProblem(problem.covariance, self.size, settings)
-            self._stages: Any = WideStages(data, settings, watch)
-            self._form: StageView = DataView(
-                problem.covariance,
-                self.size,
-                previous,
-                data.profiles,
-                tuning=settings.tuning,
-                proof=True,
-            )
-            largest, radius = self._form.largest_variance, 0.0
+            self._stages = WideStages(data, settings, watch)
+            self._view = data.view(Request(self.size, previous))
         else:
             self._stages = MatrixStages(problem.covariance, settings, watch)
             stage = Subproblem(problem.covariance, self.request.sparsity, previous)
             part, self._places = stage.without_spent_features()
-            self._banned = spent[:0]
-            self._form = MatrixView(part)
-            largest, radius = part.scale if part.n_features else 0.0, part.projected_radius
-        p = self.size
-        # What rounding may hide, several times: what is on the level is listed, and what is not
-        # listed can be told from it by one who rounds in another way.
-        resolution = 128 * p * (p + 8) * UNIT * largest + 8 * p * radius
-        self._margin = 4 * resolution + 4 * self._form.rounding
+            self._banned = self._spent[:0]
+            self._view = MatrixView(part)
 
     def run(self, tolerance: float, most: int) -> Near:
         """Find the best component, and list what is within the tolerance, up to a number."""
         self.watch.begin_stage(self.request.previous.shape[1], 1)
-        outcome: Outcome = self._stages.solve(self.request)
+        outcome = self._stages.solve(self.request)
         if outcome.best is None:
             note = "" if outcome.upper == -math.inf else "no vector was found"
             return Near([], np.zeros(0), math.inf, note)
         best = outcome.best.value
         level = best - tolerance * abs(best)
-        listing, kept, rung, note = self._list(level, outcome, most)
-        values = np.array(listing.values)
+        rungs = with_arguments(outcome.rungs) if self.settings.proof else outcome.rungs
+        tuning, stop = self.settings.tuning.walk, self.watch.out_of_time
+        view = self._view
+        listed = supports_above(view, self.size, level, rungs, most, tuning, stop, self._banned)
+        values = listed.values
         if values.max(initial=best) > best:
             # The best component was sought to a tolerance only.
             level = float(values.max() - tolerance * abs(values.max()))
-        chosen = np.flatnonzero(values >= level - 0.5 * self._margin)
-        others = np.delete(values, chosen).max(initial=listing.next_value)
-        near = self._told([listing.supports[i] for i in chosen], listing, kept, level, note)
+        reached = values >= level - 0.5 * margin_of(view)
+        near = self._told(listed, np.flatnonzero(reached), level, self._doubt(listed, most))
         if near.note:
             return self._with_best(near, outcome.best, most)
         if not self.settings.proof:
             return near
-        assert rung.argument is not None
-        floor = max(rung.argument.level, others + self._form.rounding)
+        others = values[~reached].max(initial=listed.next_value)
+        floor = max(listed.argument.level, others + view.rounding)
         best = max(best, float(near.values.max(initial=best)))
         lowest = min(level, best - tolerance * abs(best), *near.values.tolist())
         if not floor < lowest:
             return replace(near, note=DOUBT)
         proved = 0.5 * (floor + lowest)
-        rungs = (*_filled(outcome.rungs, self.size - 1), replace(rung, upper=proved))
-        return replace(near, proved=proved, rungs=rungs)
+        argument = listed.argument.embedded(self._places)
+        last = Rung(self.size, None, proved, len(listed.features), argument)
+        return replace(near, proved=proved, rungs=(*_filled(outcome.rungs, self.size - 1), last))
 
-    def _told(
-        self,
-        supports: Sequence[IntArray],
-        listing: Listing,
-        kept: IntArray,
-        level: float,
-        note: str,
-    ) -> Near:
-        """The best vectors of supports that were listed, with what they have; the largest first."""
-        bests = [best_on_support(listing.problem, support) for support in supports]
+    def _doubt(self, listed: Listed, most: int) -> str:
+        """Why there may be others; empty if there are none."""
+        if listed.full:
+            return f"and there are more: max_supports is {most}"
+        if listed.complete:
+            return ""
+        if self.watch.out_of_time():
+            how = "interrupted" if self.watch.interrupted else "stopped by the time limit"
+            return f"and the search for others was {how}"
+        return "and more features could matter than a matrix is formed for"
+
+    def _told(self, listed: Listed, chosen: IntArray, level: float, note: str) -> Near:
+        """Some of the supports listed, with the best vectors on them; the largest first."""
+        supports = [listed.supports[i] for i in chosen]
+        bests = [best_on_support(listed.problem, support) for support in supports]
         if not note and None in bests:
             note = DOUBT
         pairs = [(T, x) for T, x in zip(supports, bests, strict=True) if x is not None]
-        found = self._form.whole([x for _, x in pairs], kept)
+        found = self._view.whole([x for _, x in pairs], listed.features)
         found = [best.embedded(self._places, self.n) for best in found]
         order = sorted(range(len(found)), key=lambda i: -found[i].value)
         return Near(
-            [self._places[kept[pairs[i][0]]] for i in order],
+            [self._places[listed.features[pairs[i][0]]] for i in order],
             np.array([found[i].value for i in order]),
             level,
             note,
@@ -182,42 +169,6 @@ class NearSearch:
         first = np.sort(np.append(used, others[: self.size - len(used)]))
         values = np.append(best.value, near.values)[:most]
         return replace(near, supports=[first, *near.supports][:most], values=values)
-
-    def _list(
-        self, level: float, outcome: Outcome, most: int
-    ) -> tuple[Listing, IntArray, Rung, str]:
-        """List them; of which features they are places, why no other one, or why there may be."""
-        form, stop = self._form, self.watch.out_of_time
-        best = outcome.best
-        assert best is not None
-        rungs = with_arguments(outcome.rungs) if self.settings.proof else list(outcome.rungs)
-        below = rungs[self.size - 2].upper if 1 < self.size <= len(rungs) + 1 else math.inf
-        lowered = level - self._margin
-        kept = np.arange(form.n_features)
-        outside = -math.inf
-        if below < lowered or isinstance(form, DataView):
-            sieve = form.sieve(self.size, lowered, below, stop)
-            kept, outside = sieve.kept, sieve.outside
-        if math.isinf(outside) and stop():
-            # Nothing is known of any feature: there was no time to look.
-            kept = np.union1d(kept, np.flatnonzero(best.vector))
-        problem, kept = form.restricted(kept, self.size)
-        banned = np.flatnonzero(np.isin(kept, self._banned))
-        lowest = level - 0.5 * self._margin
-        listing = Listing(problem, lowered, lowest, most, self.settings.tuning.walk, banned)
-        complete = listing.run(stop)
-        places = self._places[kept]
-        steps = listing.steps.tree().embedded(places)
-        argument = Argument(Ground.SIEVE, with_rounding(lowered, form), places, steps)
-        note = ""
-        if listing.full:
-            note = f"and there are more: max_supports is {most}"
-        elif not complete:
-            how = "interrupted" if self.watch.interrupted else "stopped by the time limit"
-            note = f"and the search for others was {how}"
-        elif outside > level:
-            note = "and more features could matter than a matrix is formed for"
-        return listing, kept, Rung(self.size, None, level, len(kept), argument), note
 
 
 def _filled(rungs: Sequence[Rung], count: int) -> list[Rung]:

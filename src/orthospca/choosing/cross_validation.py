@@ -21,7 +21,7 @@ from orthospca.model import showing, views
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_integer
-from orthospca.path import PathCallback, path_as_set, validate_sparsities
+from orthospca.paths.solving import PathCallback, path_as_set, validate_sparsities
 
 #: The picture of a cross-validation.
 PICTURES = ("cross_validation",)

@@ -37,7 +37,7 @@ from orthospca.facade import solve_with
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_flag, validate_integer
-from orthospca.path import path_as_set, validate_sparsities
+from orthospca.paths.solving import path_as_set, validate_sparsities
 
 __all__ = ["Stability", "StabilityPath", "match_components", "stability", "stability_path"]
 

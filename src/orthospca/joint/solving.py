@@ -13,7 +13,6 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.bounds.classical import gershgorin_bound
 from orthospca.joint.ascent import SetSearch
-from orthospca.joint.listing import supports_above
 from orthospca.joint.multipliers import Multipliers
 from orthospca.joint.patterns import Patterns, count_patterns
 from orthospca.joint.root import Root, RootBound
@@ -27,8 +26,10 @@ from orthospca.model.stage import Subproblem
 from orthospca.numerics.exact import down, variance_down
 from orthospca.numerics.rigor import proves_below
 from orthospca.numerics.rounding import add_up
+from orthospca.search.listing import supports_above
 from orthospca.search.sequence import Found, run_stages
 from orthospca.search.stages import MatrixStages
+from orthospca.search.views import MatrixView
 
 #: Patterns up to which all of them are looked at.
 LARGEST_LIST = 30_000
@@ -194,22 +195,24 @@ class _JointSolve:
         for size, level in root.levels.items():
             threshold = cut - (root.upper - level)
             threshold -= 1e-12 * (abs(cut) + abs(root.upper))
-            found = supports_above(
-                Subproblem(root.matrix, size, np.zeros((len(self.Q), 0))),
+            listed = supports_above(
+                MatrixView(Subproblem(root.matrix, size, np.zeros((len(self.Q), 0)))),
+                size,
                 threshold,
                 root.outcomes[size].rungs,
                 LARGEST_LISTING,
                 self.settings.tuning.walk,
                 self.watch.out_of_time,
             )
-            if found is None:
+            if not listed.complete:
                 self.note = "more supports are left than can be branched on"
                 return
-            if not found:
+            if not listed.supports:
                 # Some component has no support that a better set could use.
                 self.upper = min(self.upper, max(cut, self.search.value))
                 return
             # A vector may be zero on some of its support, and then it has the value of the rest.
+            found = [listed.features[places] for places in listed.supports]
             if not _add_parts(sets, found, root.matrix, threshold):
                 self.note = "more supports are left than can be branched on"
                 return

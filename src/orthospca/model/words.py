@@ -10,13 +10,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orthospca.model.component import Component, Status, format_gap, relative_gap
 
 if TYPE_CHECKING:
     from orthospca.model.result import Result
-    from orthospca.model.sparsity_path import SparsityPath
 
 #: Why a search ended before that.
 REASONS = {
@@ -216,8 +215,8 @@ def _of_the_set(result: Result) -> str:
     )
 
 
-def of_path(path: SparsityPath) -> str:
-    """What is proved of results for several sparsities."""
+def of_path(path: Any) -> str:
+    """What is proved of a :class:`~orthospca.path.SparsityPath`."""
     certified = "certified within the tolerance"
     if path.status.finished:
         return f"all {certified}"

@@ -7,7 +7,8 @@ not close everything: what it leads to is listed instead, support by support.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,8 +17,104 @@ from orthospca.bounds.conditioning.walk import Conditioning, Pending, Walk
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import WalkTuning
+from orthospca.search.outcome import Argument, Ground, Rung
+from orthospca.search.views import StageView, with_rounding
 from orthospca.supports.best import Candidate, values_on_supports
 from orthospca.supports.enumeration import supports_between
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Supports of a stage above a level.
+
+    Attributes
+    ----------
+    problem : Subproblem
+        The stage on the features that such a support can contain.
+    features : integer array
+        Which they are.
+    supports : list of integer arrays
+        As places among these features; each is as large as the sparsity allows.
+    values : array
+    complete : bool
+        Whether it is proved that there is no other.
+    full : bool
+        Whether there were more of them than may be listed.
+    next_value : float
+        The largest value seen that is not listed.
+    argument : Argument
+        Why everything else is below the level, if the list is complete.
+    """
+
+    problem: Subproblem
+    features: IntArray
+    supports: list[IntArray]
+    values: Array
+    complete: bool
+    full: bool
+    next_value: float
+    argument: Argument
+
+
+def margin_of(view: StageView) -> float:
+    """What rounding may hide, several times.
+
+    What is on the level is listed, and what is not listed can be told from it by one who rounds in
+    another way.
+    """
+    return 4 * view.resolution + 4 * view.rounding
+
+
+def supports_above(
+    view: StageView,
+    size: int,
+    level: float,
+    rungs: Sequence[Rung],
+    most: int,
+    tuning: WalkTuning,
+    stop: Callable[[], bool],
+    banned: IntArray | None = None,
+) -> Listed:
+    """List every support whose value may be at least ``level``.
+
+    Parameters
+    ----------
+    view : StageView
+    size : int
+        Features of a support.
+    level : float
+    rungs : sequence of Rung
+        What is proved for smaller sparsities, if anything.
+    most : int
+        Supports to list at most.
+    tuning : WalkTuning
+    stop : callable
+    banned : integer array, optional
+        Features without which a support has to do.
+    """
+    margin = margin_of(view)
+    lowered = level - margin
+    below = rungs[size - 2].upper if 1 < size <= len(rungs) + 1 else math.inf
+    sieve = view.sieve(size, lowered, below, stop)
+    problem, kept = view.restricted(sieve.kept, size)
+    nothing_left_out = sieve.outside <= level
+    if len(kept) < size:
+        argument = Argument(Ground.SIEVE, with_rounding(lowered, view), kept)
+        return Listed(problem, kept, [], np.zeros(0), nothing_left_out, False, -math.inf, argument)
+    places = np.flatnonzero(np.isin(kept, np.arange(0) if banned is None else banned))
+    listing = Listing(problem, lowered, level - 0.5 * margin, most, tuning, places)
+    complete = listing.run(stop) and nothing_left_out
+    steps = listing.steps.tree().embedded(kept)
+    return Listed(
+        problem,
+        kept,
+        listing.supports,
+        np.array(listing.values),
+        complete,
+        listing.full,
+        listing.next_value,
+        Argument(Ground.SIEVE, with_rounding(lowered, view), kept, steps),
+    )
 
 
 class Listing(Walk):

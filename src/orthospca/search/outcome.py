@@ -82,10 +82,6 @@ class Argument:
         """Return the argument in terms of the features of which these were a part."""
         return replace(self, kept=places[self.kept], steps=self.steps.embedded(places))
 
-    def times(self, unit: float) -> Argument:
-        """Return the argument for a matrix that is multiplied by a power of two."""
-        return replace(self, level=self.level * unit, steps=self.steps.times(unit))
-
     def within(self, places: IntArray) -> Argument:
         """Return the argument in terms of some features, which are all that it speaks of."""
         numbers = np.zeros(int(places.max(initial=-1)) + 1, dtype=np.intp)

@@ -52,6 +52,11 @@ class StageView(Protocol):
         """What the values on restricted stages may lack."""
         ...
 
+    @property
+    def resolution(self) -> float:
+        """A gap that floating point can close on one support."""
+        ...
+
     def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
         """Find good vectors for every sparsity; at position s the best with at most s nonzeros."""
         ...
@@ -127,6 +132,11 @@ class MatrixView:
         self.n_features = problem.n_features
         self._untouched = np.setdiff1d(np.arange(self.n_features), problem.touched)
         self._climb = HeuristicPath(problem)
+
+    @property
+    def resolution(self) -> float:
+        """A gap that floating point can close on one support."""
+        return self.problem.resolution if self.n_features else 0.0
 
     @property
     def relaxes(self) -> bool:

@@ -74,7 +74,7 @@ class WideProblem:
         members : boolean array, optional
             The features that a component may use; all of them, if not given.
         """
-        view = self._form(request, members)
+        view = self.view(request, members)
         if not (self.covariance.diagonal.any() or settings.proof):
             # All columns are zero, exactly: whatever is feasible is best.  A checker of a proof
             # adds variances up anew, and rounds.
@@ -97,7 +97,8 @@ class WideProblem:
             return Outcome(None, known.upper, verdict, 0)
         return replace(outcome, closed=())
 
-    def _form(self, request: Request, members: BoolArray | None = None) -> DataView:
+    def view(self, request: Request, members: BoolArray | None = None) -> DataView:
+        """Return what the ladder asks of a stage."""
         return DataView(
             self.covariance,
             request.sparsity,
@@ -117,7 +118,7 @@ class WideProblem:
         cutoff : float
         stop : callable
         """
-        return self._form(request).sieve(request.sparsity, cutoff, math.inf, stop)
+        return self.view(request).sieve(request.sparsity, cutoff, math.inf, stop)
 
 
 class WideStages:

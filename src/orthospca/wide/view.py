@@ -24,6 +24,7 @@ from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.numerics.rounding import (
     TINY,
+    UNIT,
     add_up,
     dot_radius,
     mul_up,
@@ -116,6 +117,11 @@ class DataView:
         """What the rounding of entries may take from the value of a support."""
         largest = float(self.covariance.diagonal.max())
         return mul_up(mul_up(self.sparsity, self.covariance.relative_radius), largest)
+
+    @property
+    def resolution(self) -> float:
+        """A gap that floating point can close on one support, as of a matrix."""
+        return 128 * self.sparsity * (self.sparsity + 8) * UNIT * self.largest_variance
 
     def columns(self, indices: IntArray) -> Array:
         """Return columns of the data with the previous components projected out."""

@@ -152,11 +152,6 @@ class Tree(Sequence[Step]):
         multipliers = [replace(one, features=places[one.features]) for one in self.multipliers]
         return tree.resting_on(self.claims, multipliers)
 
-    def times(self, unit: float) -> Tree:
-        """Return the tree for a matrix that is multiplied by a power of two."""
-        multipliers = [replace(one, unit=one.unit * unit) for one in self.multipliers]
-        return self.resting_on(self.claims, multipliers)
-
 
 def _end_to_end(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     return _joined(parts), np.cumsum([len(part) for part in parts], dtype=np.int64)

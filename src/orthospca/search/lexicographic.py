@@ -14,16 +14,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.joint.listing import supports_above
 from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.exact import variance_down
 from orthospca.numerics.rounding import add_up
+from orthospca.search.listing import supports_above
 from orthospca.search.outcome import Outcome, Request, Rung
 from orthospca.search.sequence import Found, overall_status
 from orthospca.search.stages import MatrixStages
+from orthospca.search.views import MatrixView
 from orthospca.supports.best import Candidate, best_on_support
 
 #: Ties of one stage, and sequences, that are looked at.
@@ -49,14 +50,11 @@ class Lexicographic:
     Attributes
     ----------
     found : Found
-    examined : bool
-        Whether all ties were.
     note : str
         How many there were, or why not all were examined.
     """
 
     found: Found
-    examined: bool
     note: str
 
 
@@ -147,10 +145,16 @@ class _Search:
         assert outcome.best is not None
         stage = Subproblem(self.Q, limit, self._columns(sequence))
         part, kept = stage.without_spent_features()
-        supports = supports_above(
-            part, least, (), MOST_TIES, self.settings.tuning.walk, self.watch.out_of_time
+        listed = supports_above(
+            MatrixView(part),
+            part.sparsity,
+            least,
+            (),
+            MOST_TIES,
+            self.settings.tuning.walk,
+            self.watch.out_of_time,
         )
-        if supports is None:
+        if not listed.complete:
             stopped = self.watch.out_of_time()
             self.doubts.append(
                 "the search was stopped before all ties were listed"
@@ -159,7 +163,7 @@ class _Search:
             )
             return [outcome.best]
         ties = [outcome.best]
-        for support in supports:
+        for support in (listed.features[places] for places in listed.supports):
             found = best_on_support(part, support)
             if found is None or found.value < least:
                 continue
@@ -193,9 +197,8 @@ class _Search:
             note = "not all ties were examined: " + "; ".join(doubts)
         else:
             note = f"all ties were examined: {self.ties} sequence{'s' if self.ties != 1 else ''}"
-        return Lexicographic(
-            Found(found, exhausted, guarantee, status_of_all, (), tuple(ladders)), not doubts, note
-        )
+        whole = Found(found, exhausted, guarantee, status_of_all, (), tuple(ladders))
+        return Lexicographic(whole, note)
 
 
 def _same(x: Array, y: Array) -> bool:

@@ -1,0 +1,1 @@
+"""Variance by sparsity: several sparsities solved together, and what one proves for another."""
