@@ -21,7 +21,7 @@ from helpers.truth import (
 )
 from helpers.wide import tuned
 from orthospca import DataCovariance, Status, datasets, solve, sparsity_path
-from orthospca import path as module
+from orthospca.paths import solving as module
 from orthospca.facade import solve_with
 from orthospca.model.settings import Settings
 from orthospca.model.tolerance import Tolerance
