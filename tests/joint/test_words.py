@@ -377,5 +377,5 @@ def test_read_me():
     text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     comparison = text[text.index("## Compared with other packages") :]
     row = next(line for line in comparison.splitlines() if line.startswith("| **orthospca**"))
-    assert "together" in row and "every set" in row
+    assert "jointly" in row and "for the set" in row
     assert "certificates here are stage by stage" not in comparison
