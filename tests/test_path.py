@@ -21,11 +21,11 @@ from helpers.truth import (
 )
 from helpers.wide import tuned
 from orthospca import DataCovariance, Status, datasets, solve, sparsity_path
-from orthospca.paths import solving as module
 from orthospca.facade import solve_with
 from orthospca.model.settings import Settings
 from orthospca.model.tolerance import Tolerance
 from orthospca.path import SparsityPath, parse_sparsities
+from orthospca.paths import solving as module
 from orthospca.paths.links import averaging_bound
 
 
