@@ -236,7 +236,7 @@ def growth() -> str:
         "largest gap",
         "time",
         "data",
-        "memory on top",
+        "extra memory",
     )
     return markdown(header, lines, "1 2 3 4 5 6 7 8")
 
@@ -254,9 +254,9 @@ def exponents() -> str:
     header = (
         "varied",
         "range",
-        "time grows with the power",
-        "between the last two",
-        "memory on top with the power",
+        "exponent of time",
+        "for the last two sizes",
+        "exponent of memory",
     )
     return markdown(header, lines, "1 2 3 4")
 
@@ -324,8 +324,8 @@ def scale() -> str:
         "largest noise variance",
         "largest gap",
         "time",
-        "rows looked at",
-        "bare products of the tiles computed",
-        "of the whole covariance",
+        "rows computed",
+        "products for those rows alone",
+        "products for the whole covariance",
     )
     return markdown(header, lines, "0 1 2 3 4 5 6")
