@@ -14,8 +14,7 @@ from orthospca._errors import InputError
 from orthospca._methods import Method, Objective
 from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
-from orthospca.blocks.partitioned import PartitionedMatrix
-from orthospca.blocks.partitioned_data import PartitionedData
+from orthospca.blocks.partitioned import PartitionedData, PartitionedMatrix
 from orthospca.blocks.pool import BlockStages
 from orthospca.blocks.thresholds import plan_blocks, plan_blocks_of_data, validate_threshold
 from orthospca.certificate.files import Certificate

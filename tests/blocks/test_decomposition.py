@@ -19,11 +19,15 @@ from helpers.truth import check_precision, is_finished, is_proved, proved_optimu
 from orthospca import Blocks, Result, Status, block_diagonalize, solve
 from orthospca.blocks import pool as module
 from orthospca.blocks.partition import Blocks as BlocksType
-from orthospca.blocks.posterior import PosteriorBound
+from orthospca.blocks.partitioned import PartitionedMatrix
+from orthospca.blocks.posterior import group_bound
 from orthospca.blocks.tasks import Supervisor, Task
-from orthospca.model.stage import Subproblem
-from orthospca.model.tuning import BlockTuning
+from orthospca.model.limits import Watch
+from orthospca.model.settings import Settings
+from orthospca.model.tuning import DEFAULT, BlockTuning
 from orthospca.numerics.rounding import add_up
+from orthospca.search.outcome import Request
+from orthospca.supports.best import Candidate
 
 
 def covariance(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -202,7 +206,7 @@ class Counter:
         self._solve = module.solve_block
 
     def __call__(self, task: Task, supervisor: Supervisor):
-        self.orders.append(len(task.matrix))
+        self.orders.append(len(task.source))
         return self._solve(task, supervisor)
 
 
@@ -351,20 +355,24 @@ def test_bound_by_groups(seed: int, groups: int) -> None:
     inside = "kept" if seed % 3 else "thresholded"
     blocks = block_diagonalize(Q, float(np.quantile(magnitudes, 0.8)), inside=inside)
     A = blocks.matrix(Q)
-    posterior = PosteriorBound(Q, blocks, BlockTuning(groups=groups))
-    nothing = np.zeros((n, 0))
+    tuning = replace(DEFAULT, blocks=BlockTuning(groups=groups))
+    problem = PartitionedMatrix(Q, blocks, Settings(tuning=tuning))
     uppers = np.array([proved_optimum(A[np.ix_(block, block)], p) for block in blocks.blocks])
+    found = group_bound(uppers, p, problem.cross, problem.inside, groups)
+    assert is_proved(Q, np.zeros((0, n)), p, found)
+    assert found <= add_up(float(uppers.max()), problem.a_priori(p)) * (1 + 1e-14)
+    # With what a search without branching adds.
+    states = problem.states()
+    for state in states:
+        state.follow(np.zeros((n, 0)), p)
     best = brute_force.stage_optimum(Q, np.zeros((0, n)), p)
-    problem = Subproblem(Q, p, nothing)
-    value = float(best.value) - 0.1
-    found = [
-        posterior.bound(problem, uppers, value, -math.inf),
-        posterior.by_groups(uppers, p, posterior.cross, posterior.inside),
-        posterior.by_rows(problem, uppers, math.inf, value, -math.inf),
-        posterior.by_rows(problem, uppers, math.inf, value, best.value + 0.2),
-    ]
-    assert is_proved(Q, np.zeros((0, n)), p, min(found))
-    assert found[0] <= add_up(float(uppers.max()), posterior.a_priori(p))
+    for short in (0.0, 0.1):
+        given = Candidate(float(best.value) - short, np.array(best.vector, dtype=float))
+        request = Request(p, np.zeros((n, 0)))
+        bound = problem.bound(request, states, given, given.value, Watch())
+        assert is_proved(Q, np.zeros((0, n)), p, bound)
+        uppers = np.array([state.upper for state in states])
+        assert bound <= add_up(float(uppers.max()), problem.a_priori(p))
 
 
 @pytest.mark.parametrize("groups", [1, 2, 8])
@@ -372,8 +380,7 @@ def test_bound_by_groups(seed: int, groups: int) -> None:
 def test_bound_by_groups_is_attained(p: int, groups: int) -> None:
     """Tests a matrix of equal entries, on which no smaller bound would be true."""
     Q = np.full((6, 6), 0.9) + 0.1 * np.eye(6)
-    posterior = PosteriorBound(Q, block_diagonalize(Q, 0.95), BlockTuning(groups=groups))
-    bound = posterior.by_groups(np.ones(6), p, posterior.cross, posterior.inside)
+    bound = group_bound(np.ones(6), p, block_diagonalize(Q, 0.95).cross, 0.0, groups)
     assert bound == pytest.approx(1 + 0.9 * (p - 1), rel=1e-12)
     assert is_proved(Q, np.zeros((0, 6)), p, bound)
 

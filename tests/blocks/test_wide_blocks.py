@@ -11,7 +11,8 @@ import pytest
 from helpers.truth import best_of_stage, is_proved_of_data
 from helpers.wide import solve_as_wide, tuned
 from orthospca import DataCovariance, Result, Status, block_diagonalize, solve
-from orthospca.blocks.partitioned_data import MatrixBlock, PartitionedData, Singles, WideBlock
+from orthospca.blocks.partitioned import PartitionedData
+from orthospca.blocks.state import Singles
 from orthospca.model.settings import Settings
 from orthospca.numerics.rounding import add_up
 from orthospca.wide.stage import WideProblem
@@ -102,11 +103,11 @@ def test_kinds_of_blocks(name: str) -> None:
     Q = DataCovariance(samples(0))
     largest = LARGEST[name]
     problem = WideProblem(Q, 4, Settings(tuning=tuned(formed=largest)))
-    first, *others = PartitionedData(problem, block_diagonalize(Q, 0.5)).states()
-    assert isinstance(first, Singles) and len(others) > 1
+    *others, last = PartitionedData(problem, block_diagonalize(Q, 0.5)).states()
+    assert isinstance(last, Singles) and len(others) > 1
     for state in others:
-        assert type(state) is (MatrixBlock if len(state.indices) <= largest else WideBlock)
-    assert {type(state) for state in others} >= {MatrixBlock if largest == 49 else WideBlock}
+        assert state.data is (None if len(state.indices) <= largest else problem)
+    assert any(state.data is (None if largest == 49 else problem) for state in others)
 
 
 def test_blocks_along_exact_zeros() -> None:

@@ -1,11 +1,9 @@
-"""Tests of what rows rule out: nothing above the cutoff is lost, and the rest is bounded."""
+"""Tests of the shifted norm, which bounds every support whatever the shift."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,9 +11,8 @@ import pytest
 from helpers import strategies
 from helpers.brute_force import sequence
 from helpers.cases import supports_of
-from orthospca.blocks.posterior import shifted_frobenius
-from orthospca.bounds.classical import frobenius_bound, row_bounds
-from orthospca.bounds.screening import best_shift, neighbours, row_slack
+from orthospca.bounds.classical import frobenius_bound, norm_bounds
+from orthospca.bounds.screening import best_shift
 from orthospca.model.stage import Subproblem
 
 
@@ -56,19 +53,6 @@ class Case:
         self.supports = supports_of(self.matrix, previous, p)
         self.values, self.scale = self.supports.values, self.supports.scale
 
-    @property
-    def optimum(self) -> float:
-        return max(self.values.values(), default=-math.inf)
-
-    def cutoffs(self) -> list[float]:
-        """At, near and far from the optimum, and at the values of other supports."""
-        if not self.values:
-            return [0.0]
-        top, scale = self.optimum, self.scale
-        relative = [0.0, 1e-15, -1e-15, 1e-9, -1e-9, 0.1, -0.1, -0.5, 1.0, -2.0]
-        others = self.rng.choice(list(self.values.values()), size=3)
-        return [top + x * scale for x in relative] + [float(v) for v in others]
-
     def shifts(self) -> list[float]:
         """Zero, the best for the best support, and absurd ones."""
         scale = self.scale
@@ -79,50 +63,10 @@ class Case:
         return found
 
 
-@dataclass(frozen=True)
-class Screened:
-    """What is in the neighbourhood of each candidate row, and a bound on everything else."""
-
-    neighbourhoods: dict[int, set[int]]
-    uppers: np.ndarray
-    outside: float
-
-
-def screen(problem: Subproblem, cutoff: float) -> Screened:
-    """The neighbourhoods at a cutoff, put together as the bound of blocks does."""
-    matrix, p = problem.projected, problem.sparsity
-    slack = row_slack(problem)
-    uppers = row_bounds(matrix.diagonal(), problem.row_strengths, p, problem.projected_radius)
-    outside = float(np.max(uppers, where=uppers <= cutoff, initial=-math.inf))
-    found = {}
-    for row in np.flatnonzero(uppers > cutoff).tolist():
-        allowed, far = neighbours(matrix, row, p, cutoff, float(slack[row]))
-        assert (np.diff(allowed) > 0).all()
-        found[row] = set(allowed.tolist())
-        outside = max(outside, far)
-    return Screened(found, uppers, outside)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_neighbourhoods_cover_every_support_above_the_cutoff(kind) -> None:
-    """Tests against every support, at each cutoff, with and without components."""
-    for seed in range(10):
-        case = Case(kind, seed)
-        for cutoff in case.cutoffs():
-            screened = screen(case.problem, cutoff)
-            assert screened.outside <= cutoff
-            assert case.supports.above(float(screened.uppers.max())) is None
-            assert all(row in allowed for row, allowed in screened.neighbourhoods.items())
-            for T in case.values:
-                covering = [
-                    float(screened.uppers[row])
-                    for row, allowed in screened.neighbourhoods.items()
-                    if {row} <= set(T) <= allowed
-                ]
-                # Some row of it bounds a support: one of a neighbourhood, or of what is outside.
-                assert not case.supports.exceeds(T, max([*covering, screened.outside])), (T, cutoff)
-                if not covering:
-                    assert not case.supports.exceeds(T, cutoff), (T, cutoff)
+def shifted_norm(matrix: np.ndarray, T: tuple[int, ...], shift: float, radius: float) -> float:
+    """The bound of one support, from the squares of its entries."""
+    part = matrix[np.ix_(T, T)] - shift * np.eye(len(T))
+    return float(norm_bounds(shift, np.square(part).sum(), len(T), radius))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -130,23 +74,10 @@ def test_shifted_norm_bounds_every_support(kind) -> None:
     """Tests the norm with every shift, absurd ones too, in rational arithmetic."""
     for seed in range(10):
         case = Case(kind, seed)
-        problem = case.problem
+        matrix, radius = case.problem.projected, case.problem.projected_radius
         for shift in case.shifts():
-            matrix, p = problem.projected, problem.sparsity
-            bound = shifted_frobenius(matrix, p, shift, problem.projected_radius)
-            assert case.supports.above(bound) is None, shift
-
-
-def test_huge_negative_variance() -> None:
-    """Tests that a large number, which takes the digits of small ones, rules nothing out.
-
-    The support {0, 1} has the value 2, above the cutoff.
-    """
-    matrix = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, -1e9]])
-    problem = Subproblem(matrix, 2, np.empty((3, 0)))
-    assert {0, 1} <= screen(problem, 1.5).neighbourhoods[0]
-    for shift in (0.0, 1.0, -1e9):
-        assert shifted_frobenius(matrix, 2, shift) >= 2.0
+            for T in case.values:
+                assert not case.supports.exceeds(T, shifted_norm(matrix, T, shift, radius)), shift
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1e-155, 1e-162, 1e-170, 1e-250])
@@ -155,29 +86,10 @@ def test_squares_that_vanish(scale: float) -> None:
     for seed in range(20):
         case = Case(strategies.psd, 2 * seed)
         matrix, p = scale * case.matrix, case.problem.sparsity
-        problem = Subproblem(matrix, p, np.empty((len(matrix), 0)))
         supports = supports_of(matrix, np.empty((0, len(matrix))), p)
         assert supports.above(frobenius_bound(matrix, p)) is None
-        assert supports.above(shifted_frobenius(matrix, p, 0.0)) is None
-        for cutoff in (0.0, 0.5 * scale, float(max(supports.values.values()))):
-            screened = screen(problem, cutoff)
-            for T in supports.values:
-                parts = screened.neighbourhoods.items()
-                if not any({row} <= set(T) <= allowed for row, allowed in parts):
-                    assert not supports.exceeds(T, screened.outside)
-
-
-@pytest.mark.parametrize("gap", [1e-4, 1e-3, 0.1])
-def test_bound_outside_keeps_the_cutoff_to_the_last_digit(gap: float) -> None:
-    """Tests many random cutoffs: one digit too much would leave a gap open."""
-    rng = np.random.default_rng(0)
-    for _ in range(600):
-        n = int(rng.integers(2, 12))
-        matrix = strategies.psd(rng, n)
-        p = int(rng.integers(1, n + 1))
-        cutoff = float(rng.uniform(0.5, 1.0) * np.linalg.eigvalsh(matrix)[-1]) * (1 + gap)
-        problem = Subproblem(matrix, p, np.empty((n, 0)))
-        assert screen(problem, cutoff).outside <= cutoff
+        for T in supports.values:
+            assert not supports.exceeds(T, shifted_norm(matrix, T, 0.0, 0.0))
 
 
 @pytest.mark.parametrize("adjusted", ["projected", "penalised"])
@@ -209,20 +121,6 @@ def exact_form(matrix: np.ndarray, z: np.ndarray) -> Fraction:
         Fraction(float(value)) * int(z[i]) * int(z[j]) for (i, j), value in np.ndenumerate(matrix)
     )
     return sum(terms, Fraction(0))
-
-
-def test_exactly_tied_rows() -> None:
-    """Tests the cutoff at the very value of the rows: all of them tie, and all may be removed."""
-    for n, p in combinations(range(2, 7), 2):
-        size, places = max(n, p), min(n, p)
-        matrix = np.ones((size, size))
-        problem = Subproblem(matrix, places, np.empty((size, 0)))
-        below = screen(problem, places - 0.5)
-        assert len(below.neighbourhoods) == size
-        assert below.uppers.max() >= places
-        above = screen(problem, places + 0.5)
-        assert above.neighbourhoods == {}
-        assert places <= above.outside <= places + 0.5
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 5])

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from orthospca.numerics.sums import best_sums, row_sums
+from orthospca.numerics.sums import best_sums
 
 
 def test_sums_of_costs() -> None:
@@ -27,26 +27,3 @@ def test_sums_of_costs() -> None:
         assert total == max(sums.values())
         for i in range(n):
             assert with_each[i] == max((v for T, v in sums.items() if i in T), default=-math.inf)
-
-
-def test_row_sums() -> None:
-    """Tests each row's largest sum over supports with its index against all supports."""
-    rng = np.random.default_rng(2)
-    for _ in range(500):
-        n = int(rng.integers(1, 7))
-        size = int(rng.integers(1, n + 1))
-        squares = rng.integers(0, 20, size=(n, n)).astype(float)
-        forced = rng.permutation(n)[: rng.integers(0, size + 1)]
-        inside = np.isin(np.arange(n), forced)
-        found = row_sums(squares, inside, size)
-        for i in range(n):
-            right = max(
-                (
-                    squares[i, list(T)].sum()
-                    for T in combinations(range(n), size)
-                    if {i, *forced} <= set(T)
-                ),
-                default=0.0,
-            )
-            assert found[i] >= right
-            assert found[i] == right or right == 0.0

@@ -12,7 +12,6 @@ from helpers import strategies
 from helpers.brute_force import sequence, support_above
 from helpers.cases import KINDS, supports_of
 from orthospca.model.stage import Subproblem
-from orthospca.supports import enumeration
 from orthospca.supports.best import Candidate, best_on_support
 from orthospca.supports.enumeration import (
     count_supports,
@@ -137,9 +136,8 @@ def test_incumbent(kind) -> None:
         assert found.upper <= better.value + TIGHTNESS * scale * len(case.matrix)
 
 
-def test_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop() -> None:
     """Tests that a stopped enumeration claims nothing, whichever batch it is stopped before."""
-    monkeypatch.setattr(enumeration, "BATCH", 7)
     rng = np.random.default_rng(0)
     problem = Subproblem(strategies.psd(rng, 8), 3, np.empty((8, 0)))
     everything = np.arange(8)
@@ -151,7 +149,7 @@ def test_stop(monkeypatch: pytest.MonkeyPatch) -> None:
             asked.append(None)
             return len(asked) > last
 
-        found = enumerate_supports(problem, everything[:0], everything, stop=stop)
+        found = enumerate_supports(problem, everything[:0], everything, stop=stop, batch_size=7)
         assert found.complete == (last >= batches)
         assert len(asked) == min(last + 1, batches)
         if not found.complete:
@@ -159,14 +157,14 @@ def test_stop(monkeypatch: pytest.MonkeyPatch) -> None:
             assert (found.best is None) == (last == 0)
 
 
-def test_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_do_not_matter() -> None:
     """Tests that supports taken a few at a time lead to the same optimum."""
     for seed in range(20):
         found = []
         for batch in (24_000, 5, 1):
-            monkeypatch.setattr(enumeration, "BATCH", batch)
             case = Case(strategies.indefinite, seed)
-            found.append(enumerate_supports(case.problem, case.included, case.allowed))
+            node = case.included, case.allowed
+            found.append(enumerate_supports(case.problem, *node, batch_size=batch))
         scale = case.scale
         for other in found[1:]:
             assert other.upper == pytest.approx(found[0].upper, abs=1e-11 * scale)
@@ -175,9 +173,8 @@ def test_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 3, 1000])
-def test_every_support_exactly_once(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_support_exactly_once(batch: int) -> None:
     """Tests the supports between random included and allowed indices against combinations."""
-    monkeypatch.setattr(enumeration, "BATCH", batch)
     rng = np.random.default_rng(batch)
     for _ in range(150):
         n = int(rng.integers(1, 8))
@@ -186,7 +183,7 @@ def test_every_support_exactly_once(batch: int, monkeypatch: pytest.MonkeyPatch)
         included = np.sort(rng.permutation(allowed)[: int(rng.integers(0, min(p, n) + 1))])
         found = [
             tuple(sorted(int(i) for i in row))
-            for rows in supports_between(included, allowed, p)
+            for rows in supports_between(included, allowed, p, batch)
             for row in rows
         ]
         expected = {T for T in combinations(allowed.tolist(), min(p, n)) if set(included) <= set(T)}

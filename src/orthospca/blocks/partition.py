@@ -73,17 +73,16 @@ class Blocks:
     def submatrix(self, Q: Array, block: int) -> Array:
         """Return the block A_i of the block-diagonal matrix."""
         chosen = self.blocks[block]
-        part = np.array(Q[np.ix_(chosen, chosen)], dtype=float)
-        if self.inside == "thresholded":
-            part[np.abs(part) < self.threshold] = 0.0
-        return part
+        return self._inside(Q[np.ix_(chosen, chosen)])
 
-    def diagonal(self, variances: Array, block: int) -> Array:
-        """Return the diagonal of A_i, given that of Q."""
-        part = np.array(variances[self.blocks[block]], dtype=float)
-        if self.inside == "thresholded":
-            part[np.abs(part) < self.threshold] = 0.0
-        return part
+    def diagonal(self, variances: Array) -> Array:
+        """Return the diagonal of A, given that of Q."""
+        return self._inside(variances)
+
+    def _inside(self, entries: Array) -> Array:
+        """Entries of a block as they are in A."""
+        lost = (np.abs(entries) < self.threshold) & (self.inside == "thresholded")
+        return np.where(lost, 0.0, entries)
 
     def matrix(self, Q: Array) -> Array:
         """Return A in the order of Q; rows and columns ``permutation`` show its blocks."""
@@ -94,15 +93,7 @@ class Blocks:
 
     def remainder(self, Q: Array) -> Array:
         """Return ``E = Q - A``, what the blocks leave out; no entry is rounded."""
-        E = np.array(Q, dtype=float)
-        for chosen in self.blocks:
-            if self.inside == "kept":
-                E[np.ix_(chosen, chosen)] = 0.0
-            else:
-                part = E[np.ix_(chosen, chosen)]
-                part[np.abs(part) >= self.threshold] = 0.0
-                E[np.ix_(chosen, chosen)] = part
-        return E
+        return np.asarray(Q, dtype=float) - self.matrix(Q)
 
 
 def block_diagonalize(Q: Any, threshold: float, *, inside: str = "kept") -> Blocks:
@@ -256,9 +247,8 @@ class Sweep:
 def threshold_sweep(Q: Any) -> Sweep:
     """Find the block structures for all thresholds in one pass.
 
-    The edges of a maximum spanning tree of ``|Q_ij|``, from large to small, are the ones that join
-    two blocks (single linkage); the tree takes O(n²) and a union-find over its n - 1 edges next to
-    nothing.
+    Single linkage joins two blocks at each edge of a maximum spanning tree of ``|Q_ij|``, from
+    large to small; that takes O(n²).
 
     Examples
     --------
@@ -272,55 +262,16 @@ def threshold_sweep(Q: Any) -> Sweep:
 
 def sweep_of(matrix: Array) -> Sweep:
     """As :func:`threshold_sweep`, of a validated matrix."""
+    # They take longer to load than most solves.
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
     n = len(matrix)
-    weights, ends = _spanning_tree(matrix)
-    order = np.argsort(-weights, kind="stable")
-    parent = list(range(n))
-    size = [1] * n
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    magnitudes: list[float] = []
-    counts: list[int] = []
-    largest: list[int] = []
-    count, biggest = n, 1
-    for edge in order:
-        weight = float(weights[edge])
-        if weight == 0.0:
-            break
-        a, b = root(int(ends[edge, 0])), root(int(ends[edge, 1]))
-        if size[a] < size[b]:
-            a, b = b, a
-        parent[b] = a
-        size[a] += size[b]
-        count, biggest = count - 1, max(biggest, size[a])
-        if magnitudes and magnitudes[-1] == weight:
-            counts[-1], largest[-1] = count, biggest
-        else:
-            magnitudes.append(weight)
-            counts.append(count)
-            largest.append(biggest)
-    return Sweep(np.array(magnitudes), np.array(counts, int), np.array(largest, int), n)
-
-
-def _spanning_tree(matrix: Array) -> tuple[Array, IntArray]:
-    """Prim's algorithm for the maximum spanning tree of the magnitudes, a row at a time."""
-    n = len(matrix)
-    weights, ends = np.zeros(n - 1), np.zeros((n - 1, 2), dtype=np.intp)
-    inside = np.zeros(n, dtype=bool)
-    best, via = np.full(n, -1.0), np.zeros(n, dtype=np.intp)
-    newest = 0
-    for edge in range(n - 1):
-        inside[newest] = True
-        best[newest] = -1.0
-        row = np.abs(matrix[newest])
-        row[inside] = -1.0
-        via[row > best] = newest
-        np.maximum(best, row, out=best)
-        newest = int(np.argmax(best))
-        weights[edge], ends[edge] = best[newest], (via[newest], newest)
-    return weights, ends
+    merges: Array = np.zeros((0, 4))
+    if n > 1:
+        merges = linkage(-np.abs(squareform(matrix, checks=False)), "single")
+    # What is joined along zeros is not joined at all, and of equal entries the last one counts.
+    merges = merges[merges[:, 2] < 0]
+    last = np.flatnonzero(np.diff(merges[:, 2], append=0.0))
+    sizes = np.maximum.accumulate(merges[:, 3]).astype(int)
+    return Sweep(-merges[last, 2], n - 1 - last, sizes[last], n)

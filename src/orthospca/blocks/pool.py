@@ -19,7 +19,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from orthospca._methods import Method
 from orthospca._typing import Array
-from orthospca.blocks.partitioned import Partitioned
+from orthospca.blocks.partitioned import PartitionedMatrix
 from orthospca.blocks.state import BlockState
 from orthospca.blocks.tasks import BlockWatch, Supervisor, solve_block
 from orthospca.model.limits import Watch
@@ -39,7 +39,7 @@ class BlockStages:
 
     Parameters
     ----------
-    problem : Partitioned
+    problem : PartitionedMatrix
     settings : Settings
         Of the original problem.
     block_tolerance : Tolerance
@@ -53,7 +53,7 @@ class BlockStages:
 
     def __init__(
         self,
-        problem: Partitioned,
+        problem: PartitionedMatrix,
         settings: Settings,
         block_tolerance: Tolerance,
         watch: Watch,
@@ -132,7 +132,7 @@ class BlockStages:
         """Solve some blocks, together if there are several and jobs for them."""
         n_jobs = self.settings.n_jobs
         alone = len(chosen) == 1 or effective_n_jobs(n_jobs) == 1
-        alone |= not all(self.blocks[b].is_portable for b in chosen)
+        alone |= any(self.blocks[b].data is not None for b in chosen)
         settings = self._settings_for(chosen, waiting, alone)
         tasks = [self.blocks[b].task(settings[b]) for b in chosen]
         if alone:
@@ -197,7 +197,7 @@ class BlockStages:
         best = self._candidate(leader)
         guarantee = self._guarantee(leader, best)
         # Its reports are not those of the whole solve; its interrupts and its time are.
-        watch = BlockWatch(self.watch.seconds_left, math.inf, Supervisor(self.watch))
+        watch = BlockWatch(self.watch.seconds_left, None, Supervisor(self.watch))
         cutoff = self.settings.tolerance.cutoff(best.value)
         upper = self.problem.bound(request, self.blocks, best, cutoff, watch)
         upper = max(min(upper, request.cap), best.value)
@@ -236,7 +236,7 @@ class _Reporter(Supervisor):
     def __init__(self, stages: BlockStages, block: int) -> None:
         super().__init__(stages.watch)
         self._stages = stages
-        self._block = block
+        self._label = int(stages.problem.blocks.labels[stages.blocks[block].indices[0]])
         uppers = np.delete(stages._uppers(), block)
         self._others = float(uppers.max(initial=-math.inf))
         leader = stages._leader()
@@ -255,6 +255,6 @@ class _Reporter(Supervisor):
             lower,
             stages.upper_given(max(entry.upper, self._others)),
             watch.clock.elapsed,
-            self._block,
+            self._label,
         )
         watch.tell(record)

@@ -9,13 +9,14 @@ from functools import cached_property
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.blocks.tasks import Task, WideTask
+from orthospca.blocks.tasks import Task
 from orthospca.bounds.classical import eigenvalue_bound, frobenius_bound, gershgorin_bound
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.search.outcome import Outcome, Request
 from orthospca.supports.best import Candidate
+from orthospca.wide.stage import WideProblem
 
 
 class BlockState:
@@ -30,18 +31,27 @@ class BlockState:
         Of that matrix.
     large : int
         Eigenvalues and norms of larger matrices cost more than they are worth.
+    first_bound : callable, optional
+        Bounds the block for a sparsity, without its components so far; by default by its rows.
+    data : WideProblem, optional
+        Where the block is solved, if it has too many features for a matrix.
     """
 
-    #: Whether a solve can be sent elsewhere.
-    is_portable = True
-
     def __init__(
-        self, indices: IntArray, form: Callable[[], Array], diagonal: Array, large: int = 500
+        self,
+        indices: IntArray,
+        form: Callable[[], Array],
+        diagonal: Array,
+        large: int = 500,
+        first_bound: Callable[[int], float] | None = None,
+        data: WideProblem | None = None,
     ) -> None:
         self.indices = indices
         self.diagonal = diagonal
+        self.data = data
         self._form = form
         self._large = large
+        self.first_bound = first_bound or (lambda size: gershgorin_bound(self.matrix, size))
         self.size = 0
         self.previous = np.zeros((len(indices), 0))
         self.outcome: Outcome | None = None
@@ -103,17 +113,11 @@ class BlockState:
             return
         if self.previous.shape[1] >= order:
             self.outcome = Outcome(None, -math.inf, Status.EXHAUSTED, 0)
-        elif order == 1:
-            value = float(self.diagonal[0])
-            self.outcome = Outcome(Candidate(value, np.ones(1)), value, Status.OPTIMAL, 0)
 
-    def first_bound(self, size: int) -> float:
-        """Return a proved bound on the block without its components so far."""
-        return gershgorin_bound(self.matrix, size)
-
-    def task(self, settings: Settings) -> Task | WideTask:
+    def task(self, settings: Settings) -> Task:
         """Return the solve of the block's stage."""
-        return Task(self.matrix, self.request, settings)
+        source = self.matrix if self.data is None else (self.data, self.indices)
+        return Task(source, self.request, settings)
 
     @property
     def request(self) -> Request:
@@ -122,9 +126,40 @@ class BlockState:
 
     def tighten(self) -> float:
         """Lower the bound by what costs less than a solve, and return it."""
-        if not self._tightened and self.size < len(self.indices) <= self._large:
+        small = self.data is None and self.size < len(self.indices) <= self._large
+        if small and not self._tightened:
             self._tightened = True
             self.bound = min(self.bound, frobenius_bound(self.matrix, self.size))
             everything = np.arange(len(self.indices))
             self.bound = min(self.bound, eigenvalue_bound(self.problem, everything)[0])
         return self.bound
+
+
+class Singles(BlockState):
+    """All features that are blocks of their own: the next candidate is the largest variance."""
+
+    def __init__(self, indices: IntArray, variances: Array) -> None:
+        order = np.argsort(-variances, kind="stable")
+        super().__init__(indices[order], lambda: np.diag(self.diagonal), variances[order])
+        self._places = np.arange(len(indices))
+
+    @property
+    def left(self) -> IntArray:
+        """Features that no component uses."""
+        return self.indices[self._places]
+
+    @property
+    def variances_left(self) -> Array:
+        """Their variances."""
+        return self.diagonal[self._places]
+
+    def follow(self, previous: Array, sparsity: int) -> None:
+        """Begin a stage: there is nothing to solve."""
+        self._places = np.flatnonzero(~previous[self.indices].any(axis=1))
+        if len(self._places) == 0:
+            self.outcome = Outcome(None, -math.inf, Status.EXHAUSTED, 0)
+            return
+        vector = np.zeros(len(self.indices))
+        vector[self._places[0]] = 1.0
+        value = float(self.variances_left[0])
+        self.outcome = Outcome(Candidate(value, vector), value, Status.OPTIMAL, 0)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orthospca._typing import Array, BoolArray
+from orthospca._typing import Array, IntArray
 from orthospca.model.limits import Watch
 from orthospca.model.result import Progress, Status
 from orthospca.model.settings import Settings
@@ -15,7 +14,6 @@ from orthospca.model.stage import Subproblem
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome, Request
-from orthospca.supports.best import Candidate
 from orthospca.wide.stage import WideProblem
 
 
@@ -40,9 +38,10 @@ class Supervisor:
 class BlockWatch(Watch):
     """Clock and limits of one block's solve, which an interrupt of the whole solve ends too."""
 
-    def __init__(self, seconds: float, node_limit: float, supervisor: Supervisor) -> None:
-        limit = None if math.isinf(node_limit) else int(node_limit)
-        super().__init__(None if math.isinf(seconds) else seconds, limit, supervisor.tell)
+    def __init__(
+        self, seconds: float | None, node_limit: int | None, supervisor: Supervisor
+    ) -> None:
+        super().__init__(seconds, node_limit, supervisor.tell)
         self._supervisor = supervisor
 
     def out_of_time(self) -> bool:
@@ -65,64 +64,40 @@ class Task:
 
     Attributes
     ----------
-    matrix : array of shape (m, m)
+    source : array of shape (m, m), or (WideProblem, indices)
+        The matrix of the block; or the data, where it has too many features, and which these are.
     request : Request
         With the block's own components so far.
     settings : Settings
         Its time limit and node limit are the block's.
     """
 
-    matrix: Array
+    source: Array | tuple[WideProblem, IntArray]
     request: Request
     settings: Settings
 
     def run(self, watch: Watch) -> Outcome:
         """Solve the stage."""
-        request = self.request
-        problem = Subproblem(self.matrix, request.sparsity, request.previous)
-        return solve_stage(
-            problem, self.settings, watch, request.best_hint, request.cap, request.caps
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class WideTask:
-    """One stage of one block that is too large for a matrix, solved where its data are.
-
-    Attributes
-    ----------
-    problem : WideProblem
-        With all features.
-    members : boolean array
-        Those of the block.
-    request, settings
-        As of :class:`Task`.
-    """
-
-    problem: WideProblem
-    members: BoolArray
-    request: Request
-    settings: Settings
-
-    def run(self, watch: Watch) -> Outcome:
-        """Solve the stage."""
-        own = self.request.previous
-        previous = np.zeros((len(self.members), own.shape[1]))
-        previous[self.members] = own
-        request = replace(self.request, previous=previous, hints=())
-        outcome = self.problem.solve_stage(request, self.settings, watch, self.members)
+        request, settings = self.request, self.settings
+        if not isinstance(self.source, tuple):
+            problem = Subproblem(self.source, request.sparsity, request.previous)
+            return solve_stage(
+                problem, settings, watch, request.best_hint, request.cap, request.caps
+            )
+        data, indices = self.source
+        previous = np.zeros((data.covariance.n_features, request.previous.shape[1]))
+        previous[indices] = request.previous
+        members = np.zeros(len(previous), dtype=bool)
+        members[indices] = True
+        request = replace(request, previous=previous, hints=())
+        outcome = data.solve_stage(request, settings, watch, members)
         best = outcome.best
-        if best is not None:
-            best = Candidate(best.value, best.vector[self.members])
-        return replace(outcome, best=best)
+        return outcome if best is None else replace(outcome, best=best.within(indices))
 
 
-def solve_block(task: Task | WideTask, supervisor: Supervisor) -> Outcome:
+def solve_block(task: Task, supervisor: Supervisor) -> Outcome:
     """Solve one stage of one block, and return no more of it than is needed."""
-    seconds, nodes = task.settings.time_limit, task.settings.node_limit
-    watch = BlockWatch(
-        math.inf if seconds is None else seconds, math.inf if nodes is None else nodes, supervisor
-    )
+    watch = BlockWatch(task.settings.time_limit, task.settings.node_limit, supervisor)
     with watch.listening(), single_threaded_blas():
         outcome = task.run(watch)
     if watch.interrupted and supervisor.watch is not None:

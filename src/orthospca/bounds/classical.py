@@ -54,13 +54,6 @@ def frobenius_bound(matrix: Array, size: int) -> float:
     return root_of_squares_up(total, size * size)
 
 
-def shifted_squares(matrix: Array, shift: float) -> Array:
-    """Return the squares of the entries of ``matrix - shift·I``."""
-    squares = matrix * matrix
-    squares[np.diag_indices(len(matrix))] = (matrix.diagonal() - shift) ** 2
-    return squares
-
-
 def norm_bounds(shift: float, squares: Array, size: int, radius: float = 0.0) -> Array:
     """``μ + ‖Q_T - μI‖_F`` bounds λmax on a support; any μ is valid.
 

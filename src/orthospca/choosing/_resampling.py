@@ -5,29 +5,34 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from scipy import sparse
 
 from orthospca._errors import InputError
+from orthospca._methods import Method
 from orthospca._typing import Array, IntArray
 from orthospca.choosing.selection import Counter
 from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.sparse import SparseColumns
+from orthospca.facade import solve_with
 from orthospca.model.journal import HEARTBEAT
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import names_of, validate_flag, validate_integer, validate_names
+from orthospca.paths.solving import path_as_set
 
 T = TypeVar("T")
 
 #: What comes of a job that there was no time for.
-TOO_LATE: Any = "too late"
+TOO_LATE = "too late"
+#: Seconds that must be saved for processes to be started.
+STARTING = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +124,23 @@ def seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
     return np.random.SeedSequence(random_state).spawn(count)
 
 
+def settings_of(
+    method: Any, eps: Any, gap: Any, time_limit: Any, node_limit: Any, n_jobs: Any, callback: Any
+) -> Settings:
+    """Check how the fits are to be done; a bad argument is a ``ValueError`` that names it."""
+    if method == Method.DEFLATION:
+        raise InputError("method must not be 'deflation': its components are not orthogonal")
+    return Settings.validate(
+        method=method,
+        eps=eps,
+        gap=gap,
+        time_limit=time_limit,
+        node_limit=node_limit,
+        n_jobs=n_jobs,
+        callback=callback,
+    )
+
+
 @dataclass(frozen=True)
 class Share:
     """The time of one of several fits, some of which run at a time.
@@ -138,19 +160,13 @@ class Share:
     left: int
     at_once: int = 1
 
-    @classmethod
-    def of_all(cls, end: float, fits: int, n_jobs: int | None) -> list[Share]:
-        """The shares of all fits."""
-        at_once = effective_n_jobs(n_jobs)
-        return [cls(end, fits - i, min(at_once, fits - i)) for i in range(fits)]
-
     def is_over(self, seconds: float = 0.0) -> bool:
         """Whether there are not even so many seconds left."""
         return time.perf_counter() + seconds >= self.end
 
     def of(self, settings: Settings, since: float) -> Settings:
         """The settings of this fit, if it began at that moment."""
-        share = max(self.end - since, 0.0) * self.at_once / self.left
+        share = max(self.end - since, 0.0) * min(self.at_once, self.left) / self.left
         left = max(since + share - time.perf_counter(), 0.0)
         return replace(settings, time_limit=left if math.isfinite(left) else None)
 
@@ -160,10 +176,59 @@ def end_of(settings: Settings) -> float:
     return math.inf if settings.time_limit is None else time.perf_counter() + settings.time_limit
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is sought in some of the rows.
+
+    Attributes
+    ----------
+    rows : Rows
+    sparsities : sequence
+        Of which the components are sought; one of them may be a sequence itself.
+    n_components : int
+    settings : Settings
+    several : bool
+        Whether what is proved for one sparsity is used for the others.
+    """
+
+    rows: Rows
+    sparsities: Sequence[Any]
+    n_components: Any
+    settings: Settings
+    several: bool = True
+
+    def results(
+        self, covariance: DataCovariance, settings: Settings, hear: Callable[..., bool] | None
+    ) -> list[Result]:
+        """Find the components, for each sparsity."""
+        if self.several:
+            given = (covariance, self.sparsities, self.n_components, settings)
+            return list(path_as_set(*given, callback=hear).results)
+        (sparsity,) = self.sparsities
+        return [solve_with(covariance, sparsity, self.n_components, settings, callback=hear)]
+
+    def fit(
+        self, part: IntArray, share: Share, hear: Callable[..., bool] | None
+    ) -> tuple[DataCovariance, list[Result]] | str | None:
+        """Find the components of some rows; see :func:`run_all` where there are none."""
+        if share.is_over(self.rows.seconds):
+            return TOO_LATE
+        began = time.perf_counter()
+        covariance = self.rows.covariance(part)
+        # Fits run at once, and so each of them with one job.
+        settings = replace(share.of(self.settings, began), n_jobs=None)
+        results = self.results(covariance, settings, hear)
+        if any(result.status is Status.INTERRUPTED for result in results):
+            return None
+        if len(results) < len(self.sparsities) or not all(result.stages for result in results):
+            return None if share.end == math.inf else TOO_LATE
+        return covariance, results
+
+
 def run_all(
-    work: Callable[..., T | None],
+    work: Callable[..., T | str | None],
     jobs: Sequence[tuple[Any, ...]],
-    shares: Sequence[Share],
+    end: float,
     n_jobs: int | None,
     callback: Counter | None,
 ) -> tuple[list[T], Status | None]:
@@ -176,9 +241,11 @@ def run_all(
         it was interrupted, and ``TOO_LATE`` if there was no time for it.
     jobs : sequence of tuple
         Its arguments.
-    shares : sequence of Share
+    end : float
+        When everything must have ended.
     n_jobs : int or None
-        As in joblib; processes, unless ``joblib.parallel_config`` names another backend.
+        As in joblib; processes, unless ``joblib.parallel_config`` names another backend.  With
+        None all cores are used, as soon as starting processes is seen to pay.
     callback : callable or None
         Called after each job, and meanwhile where jobs are done one by one.
 
@@ -189,26 +256,19 @@ def run_all(
     """
     done: list[T] = []
     asked = False
-
-    heard = None
-    if callback is not None and effective_n_jobs(n_jobs) == 1:
-        heard = heartbeat(callback, done, len(jobs))
+    hear = None if callback is None else heartbeat(callback, done, len(jobs))
     with warnings.catch_warnings():
         # Jobs that are given up are no news to whoever gave them up.
         warnings.filterwarnings("ignore", ".*cancelled.*", category=UserWarning)
-        outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(work)(*job, share, heard) for job, share in zip(jobs, shares, strict=True)
-        )
+        outcomes = _outcomes(work, jobs, end, n_jobs, hear)
         try:
             for outcome in outcomes:
-                if outcome is None:
-                    asked = True
-                    break
-                if isinstance(outcome, str):
+                asked = outcome is None
+                if outcome is None or isinstance(outcome, str):
                     break
                 done.append(outcome)
-                if callback is not None and callback(len(done), len(jobs)):
-                    asked = True
+                asked = callback is not None and bool(callback(len(done), len(jobs)))
+                if asked:
                     break
         except KeyboardInterrupt:
             asked = True
@@ -217,6 +277,32 @@ def run_all(
     if len(done) == len(jobs):
         return done, None
     return done, Status.INTERRUPTED if asked else Status.TIME_LIMIT
+
+
+def _outcomes(
+    work: Callable[..., Any],
+    jobs: Sequence[tuple[Any, ...]],
+    end: float,
+    n_jobs: int | None,
+    hear: Callable[..., bool] | None,
+) -> Generator[Any, None, None]:
+    """What comes of the jobs, in order."""
+    began, done, cores = time.perf_counter(), 0, cpu_count()
+    if n_jobs is None and effective_n_jobs(None) == 1:
+        # One by one, until those that are left would take longer than processes take to start.
+        while done < len(jobs):
+            saved = (time.perf_counter() - began) * (len(jobs) / max(done, 1) - 1) * (1 - 1 / cores)
+            if done and saved > STARTING:
+                n_jobs = -1
+                break
+            yield work(*jobs[done], Share(end, len(jobs) - done), hear)
+            done += 1
+    at_once = effective_n_jobs(n_jobs)
+    heard = hear if at_once == 1 else None
+    yield from Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(work)(*jobs[i], Share(end, len(jobs) - i, at_once), heard)
+        for i in range(done, len(jobs))
+    )
 
 
 def heartbeat(callback: Counter | None, done: Sequence[Any], total: int) -> Callable[..., bool]:

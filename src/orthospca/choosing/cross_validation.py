@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from time import perf_counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from orthospca._errors import InputError
-from orthospca._methods import Method
 from orthospca._typing import Array, IntArray
-from orthospca.choosing._resampling import TOO_LATE, Rows, Share, end_of, run_all, worst
-from orthospca.choosing.selection import Counter
+from orthospca.choosing._resampling import (
+    Asked,
+    Rows,
+    Share,
+    end_of,
+    run_all,
+    settings_of,
+    worst,
+)
+from orthospca.choosing.selection import Counter, aligned
 from orthospca.data.moments import sum_of_squares
 from orthospca.model import showing, views
 from orthospca.model.result import Status
-from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_integer
-from orthospca.paths.solving import PathCallback, path_as_set, validate_sparsities
+from orthospca.paths.solving import validate_sparsities
 
 #: The picture of a cross-validation.
 PICTURES = ("cross_validation",)
+#: Of the table of a cross-validation; so wide are its columns.
+HEADINGS = ["sparsity", "held out", " ± s.e.", " fitted"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,13 +125,20 @@ class CrossValidation:
 
     def summary(self) -> str:
         """Return a table that a person can read, a line for each sparsity."""
-        lines = [f"{'sparsity':>8}  {'held out':>8}  {'± s.e.':>7}  {'fitted':>7}"]
+        lines = ["  ".join(HEADINGS)]
+        lines += [
+            aligned(HEADINGS, cells[:4]) + f"  {cells[4]}".rstrip() for cells in self._cells()
+        ]
+        return "\n".join([*lines, "", self._meaning()])
+
+    def _cells(self) -> list[list[str]]:
+        """Of each sparsity what ``HEADINGS`` name, and whether it is suggested."""
         columns = (self.sparsities, self.mean, self.standard_error, self.fitted_mean)
-        for p, mean, error, fitted in zip(*columns, strict=True):
-            mark = "  suggested" if self.n_folds and p == self.suggested else ""
-            lines.append(f"{p:>8}  {mean:>8.1%}  {error:>7.1%}  {fitted:>7.1%}{mark}")
-        lines += ["", self._meaning()]
-        return "\n".join(lines)
+        suggested = self.suggested if self.n_folds else None
+        return [
+            [str(p), *map(views.percent, shares), "suggested" if p == suggested else ""]
+            for p, *shares in zip(*columns, strict=True)
+        ]
 
     def _meaning(self) -> str:
         count = self.held_out.shape[2]
@@ -137,18 +151,8 @@ class CrossValidation:
         return f"{text}; interrupted" if self.status is Status.INTERRUPTED else text
 
     def _repr_html_(self) -> str:
-        headings = ["sparsity", "held out", "± s.e.", "fitted", ""]
-        columns = (self.sparsities, self.mean, self.standard_error, self.fitted_mean)
-        rows = [
-            [
-                str(p),
-                *map(views.percent, numbers),
-                "suggested" if self.n_folds and p == self.suggested else "",
-            ]
-            for p, *numbers in zip(*columns, strict=True)
-        ]
-        title = "Cross-validated variance"
-        return views.html_table(title, headings, rows, f"{self._meaning()}.", numbers=4)
+        title, closing = "Cross-validated variance", f"{self._meaning()}."
+        return views.html_table(title, [*HEADINGS, ""], self._cells(), closing, numbers=4)
 
     def to_frame(self) -> Any:
         """Return a data frame of pandas, a row for each sparsity."""
@@ -257,32 +261,20 @@ def cross_validate_sparsity(
     >>> found.suggested
     8
     """
-    if method == Method.DEFLATION:
-        raise InputError("method must not be 'deflation': its components are not orthogonal")
-    settings = Settings.validate(
-        method=method,
-        eps=eps,
-        gap=gap,
-        time_limit=time_limit,
-        node_limit=node_limit,
-        n_jobs=n_jobs,
-        callback=callback,
-    )
+    settings = settings_of(method, eps, gap, time_limit, node_limit, n_jobs, callback)
     end = end_of(settings)
     rows, _ = Rows.validate(X, correlation, None)
     m, n = rows.shape
     limits = validate_sparsities(sparsities, n)
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
-    folds = _folds(cv, m, groups, random_state)
-    shares = Share.of_all(end, len(folds), settings.n_jobs)
-    alone = replace(settings, n_jobs=None)
-    jobs = [(rows, train, test, limits, count, alone) for train, test in folds]
-    done, stopped = run_all(_measure, jobs, shares, settings.n_jobs, callback)
-    nothing = np.zeros((0, len(limits), count))
+    asked = Asked(rows, limits, count, settings)
+    jobs = [(asked, *fold) for fold in _folds(cv, m, groups, random_state)]
+    done, stopped = run_all(_measure, jobs, end, settings.n_jobs, callback)
+    tables = np.array([each[:2] for each in done]).reshape(len(done), 2, len(limits), count)
     return CrossValidation(
         sparsities=limits,
-        held_out=np.array([each[0] for each in done]) if done else nothing,
-        fitted=np.array([each[1] for each in done]) if done else nothing,
+        held_out=tables[:, 0],
+        fitted=tables[:, 1],
         n_samples=m,
         status=worst([each[2] for each in done], stopped),
     )
@@ -315,37 +307,28 @@ def _folds(cv: Any, m: int, groups: Any, random_state: Any) -> Sequence[tuple[In
 
 
 def _measure(
-    rows: Rows,
+    asked: Asked,
     train: IntArray,
     test: IntArray,
-    sparsities: tuple[int, ...],
-    count: int,
-    settings: Settings,
-    time: Share,
-    hear: PathCallback | None,
-) -> tuple[Array, Array, Status] | None:
+    share: Share,
+    hear: Callable[..., bool] | None,
+) -> tuple[Array, Array, Status] | str | None:
     """Fit the rows outside a fold, and measure its variance; see ``run_all`` where it is not."""
-    if time.is_over(rows.seconds):
-        return TOO_LATE
-    began = perf_counter()
-    covariance = rows.covariance(train)
-    limited = time.of(settings, began)
-    path = path_as_set(covariance, sparsities, count, limited, callback=hear)
-    if path.status is Status.INTERRUPTED:
-        return None
-    if len(path.sparsities) < len(sparsities):
-        return TOO_LATE
-    held = rows.values[test]
+    found = asked.fit(train, share, hear)
+    if not isinstance(found, tuple):
+        return found
+    covariance, results = found
+    held = asked.rows.values[test]
     total = sum_of_squares(held, covariance.mean, covariance.scale, np.ones(len(test)))
-    shares = np.full((len(sparsities), count), math.nan)
-    for row, result in zip(shares, path.results, strict=True):
+    shares, fitted = np.full((2, len(results), asked.n_components), math.nan)
+    for i, result in enumerate(results):
+        fitted[i, : len(result)] = result.variances / result.total_variance
         for k, component in enumerate(result):
             used = component.support
             z = held[:, used].toarray() if sparse.issparse(held) else held[:, used]
             scores = ((z - covariance.mean[used]) / covariance.scale[used]) @ component.vector[used]
-            row[k] = float(scores @ scores) / total if total > 0 else math.nan
-    fitted = path.variances / path.results[0].total_variance
-    return shares, fitted, path.status
+            shares[i, k] = float(scores @ scores) / total if total > 0 else math.nan
+    return shares, fitted, worst([result.status for result in results], None)
 
 
 def _plain(table: Array) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from os import PathLike
@@ -22,11 +22,18 @@ Counter = Callable[[int, int], "bool | None"]
 PICTURES, PATH_PICTURES = ("stability",), ("stability_path",)
 #: Features that are selected at least so often, or in the reference, are listed.
 LISTED = 0.1
+#: Of the table of a stability; so wide are its columns.
+HEADINGS = ["  #", "stability", " |cos|", "overlap"]
 
 
 def in_words(index: float) -> str:
     """A stability with two digits; nothing where there is none."""
     return f"{round(index, 2) + 0.0:.2f}".replace("-", "−") if math.isfinite(index) else ""
+
+
+def aligned(headings: Sequence[str], cells: Sequence[str]) -> str:
+    """A line of a table, below its headings."""
+    return "  ".join(cell.rjust(len(h)) for h, cell in zip(headings, cells, strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,15 +136,20 @@ class Stability:
         width : int
             Lines of names are broken so that they have at most so many characters.
         """
-        lines = [f"{'#':>3}  {'stability':>9}  {'|cos|':>6}  {'overlap':>7}"]
-        for k, index in enumerate(self.indices):
-            lines.append(
-                f"{k + 1:>3}  {in_words(index):>9}  {self._mean(self.similarities, k):>6.2f}  "
-                f"{self._mean(self.overlaps, k):>7.2f}"
-            )
+        lines = ["  ".join(HEADINGS)]
+        for k, cells in enumerate(self._cells()):
+            lines.append(aligned(HEADINGS, cells))
             lines += views.in_lines((self._word(k, j) for j in self._listed(k)), width)
-        lines += ["", self._meaning()]
-        return "\n".join(lines)
+        return "\n".join([*lines, "", self._meaning()])
+
+    def _cells(self) -> list[list[str]]:
+        """Of each component what ``HEADINGS`` name."""
+        tables = (self.similarities, self.overlaps)
+        means = [table.sum(axis=0) / (len(table) or math.nan) for table in tables]
+        return [
+            [str(k + 1), in_words(index), *(f"{mean[k]:.2f}" for mean in means)]
+            for k, index in enumerate(self.indices)
+        ]
 
     def _word(self, k: int, j: int) -> str:
         word = f"{self.feature_names[j]} {self.frequencies[k, j]:.0%}"
@@ -149,10 +161,6 @@ class Stability:
         order = np.lexsort((np.arange(len(row)), vector == 0, -row)).tolist()
         return [j for j in order if row[j] >= LISTED or vector[j]]
 
-    @staticmethod
-    def _mean(table: Array, k: int) -> float:
-        return float(table[:, k].mean()) if len(table) else math.nan
-
     def _meaning(self) -> str:
         drawn = "drawn with replacement" if self.bootstrap else "without replacement"
         text = (
@@ -162,20 +170,12 @@ class Stability:
         return f"{text}; interrupted" if self.status is Status.INTERRUPTED else text
 
     def _repr_html_(self) -> str:
-        headings = ["#", "stability", "|cos|", "overlap", "features and how often"]
-        rows = [
-            [
-                str(k + 1),
-                in_words(index),
-                f"{self._mean(self.similarities, k):.2f}",
-                f"{self._mean(self.overlaps, k):.2f}",
-                escape(", ".join(self._word(k, j) for j in self._listed(k)[: views.MOST_ROWS])),
-            ]
-            for k, index in enumerate(self.indices)
-        ]
-        return views.html_table(
-            "Stability of the selection", headings, rows, f"{self._meaning()}.", numbers=4
-        )
+        rows = []
+        for k, cells in enumerate(self._cells()):
+            words = ", ".join(self._word(k, j) for j in self._listed(k)[: views.MOST_ROWS])
+            rows.append([*cells, escape(words)])
+        title, headings = "Stability of the selection", [*HEADINGS, "features and how often"]
+        return views.html_table(title, headings, rows, f"{self._meaning()}.", numbers=4)
 
     def to_frame(self) -> Any:
         """Return a data frame of pandas: frequencies, a row for each feature.

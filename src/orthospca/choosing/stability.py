@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -18,10 +18,9 @@ from joblib import effective_n_jobs
 from scipy.optimize import linear_sum_assignment
 
 from orthospca._errors import InputError
-from orthospca._methods import Method
 from orthospca._typing import Array, IntArray
 from orthospca.choosing._resampling import (
-    TOO_LATE,
+    Asked,
     Rows,
     Share,
     Sparse,
@@ -29,15 +28,14 @@ from orthospca.choosing._resampling import (
     heartbeat,
     run_all,
     seeds,
+    settings_of,
     worst,
 )
 from orthospca.choosing.selection import Counter, Stability, StabilityPath
 from orthospca.data.covariance import DataCovariance
-from orthospca.facade import solve_with
 from orthospca.model.result import Result, Status
-from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_flag, validate_integer
-from orthospca.paths.solving import path_as_set, validate_sparsities
+from orthospca.paths.solving import validate_sparsities
 
 __all__ = ["Stability", "StabilityPath", "match_components", "stability", "stability_path"]
 
@@ -122,22 +120,12 @@ def stability(
     >>> found.selected(0.9)[0]
     ('total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines')
     """
-    if isinstance(sparsity, Iterable):
-        sparsity = list(sparsity)
-    found = _resample(
-        X,
-        [sparsity],
-        n_components,
-        n_resamples=n_resamples,
-        bootstrap=bootstrap,
-        fraction=fraction,
-        correlation=correlation,
-        random_state=random_state,
-        settings=_settings(method, eps, gap, time_limit, node_limit, n_jobs, callback),
-        callback=callback,
-        feature_names=feature_names,
-    )
-    return found[0]
+    draws = _Draws(n_resamples, bootstrap, fraction, random_state)
+    settings = settings_of(method, eps, gap, time_limit, node_limit, n_jobs, callback)
+    sparsity = list(sparsity) if isinstance(sparsity, Iterable) else sparsity
+    rows, whole = Rows.validate(X, correlation, feature_names)
+    asked = Asked(rows, [sparsity], n_components, settings, several=False)
+    return _resample(asked, whole, draws, callback)[0]
 
 
 def stability_path(
@@ -188,89 +176,56 @@ def stability_path(
     >>> path.indices.shape
     (3, 1)
     """
-    found = _resample(
-        X,
-        sparsities,
-        n_components,
-        n_resamples=n_resamples,
-        bootstrap=bootstrap,
-        fraction=fraction,
-        correlation=correlation,
-        random_state=random_state,
-        settings=_settings(method, eps, gap, time_limit, node_limit, n_jobs, callback),
-        callback=callback,
-        feature_names=feature_names,
-        several=True,
-    )
+    draws = _Draws(n_resamples, bootstrap, fraction, random_state)
+    settings = settings_of(method, eps, gap, time_limit, node_limit, n_jobs, callback)
+    rows, whole = Rows.validate(X, correlation, feature_names)
+    asked = Asked(rows, validate_sparsities(sparsities, rows.shape[1]), n_components, settings)
+    found = _resample(asked, whole, draws, callback)
     return StabilityPath(tuple(each.result.sparsity[0] for each in found), tuple(found))
 
 
-def _settings(
-    method: Any,
-    eps: Any,
-    gap: Any,
-    time_limit: Any,
-    node_limit: Any,
-    n_jobs: Any,
-    callback: Any,
-) -> Settings:
-    if method == Method.DEFLATION:
-        raise InputError("method must not be 'deflation': its components are not orthogonal")
-    return Settings.validate(
-        method=method,
-        eps=eps,
-        gap=gap,
-        time_limit=time_limit,
-        node_limit=node_limit,
-        n_jobs=n_jobs,
-        callback=callback,
-    )
+@dataclass(frozen=True)
+class _Draws:
+    """How rows are drawn, as it was asked for."""
+
+    n_resamples: Any
+    bootstrap: Any
+    fraction: Any
+    random_state: Any
+
+    def of(self, m: int) -> list[IntArray]:
+        """The rows of each resample."""
+        count = validate_integer("n_resamples", self.n_resamples, 2)
+        bootstrap = validate_flag("bootstrap", self.bootstrap)
+        size = _size(self.fraction, bootstrap, m)
+        generators = map(np.random.default_rng, seeds(self.random_state, count))
+        drawn = (rng.choice(m, size=size, replace=bootstrap) for rng in generators)
+        return [np.sort(rows).astype(np.intp) for rows in drawn]
 
 
 def _resample(
-    X: Any,
-    sparsities: Any,
-    n_components: Any,
-    *,
-    n_resamples: Any,
-    bootstrap: Any,
-    fraction: Any,
-    correlation: Any,
-    random_state: Any,
-    settings: Settings,
-    callback: Counter | None,
-    feature_names: Any,
-    several: bool = False,
+    asked: Asked, whole: DataCovariance, draws: _Draws, callback: Counter | None
 ) -> list[Stability]:
-    end = end_of(settings)
-    rows, whole = Rows.validate(X, correlation, feature_names)
-    m, n = rows.shape
-    if several:
-        sparsities = list(validate_sparsities(sparsities, n))
-    count = validate_integer("n_resamples", n_resamples, 2)
-    bootstrap = validate_flag("bootstrap", bootstrap)
-    size = _size(fraction, bootstrap, m)
-    drawn = [_draw(seed, m, size, bootstrap) for seed in seeds(random_state, count)]
-    first = Share(end, 1 + math.ceil(count / effective_n_jobs(settings.n_jobs)))
-    limited = first.of(settings, perf_counter())
-    hear = heartbeat(callback, (), count)
-    # The reference is sought with as many jobs as there are, each resample with one.
-    reference = _results(whole, sparsities, n_components, limited, several, hear)
+    """Find the components of all rows, and those of each resample."""
+    settings, rows = asked.settings, asked.rows
+    end = end_of(settings) - rows.seconds
+    m = rows.shape[0]
+    parts = draws.of(m)
+    first = Share(end, 1 + math.ceil(len(parts) / effective_n_jobs(settings.n_jobs)))
+    hear = heartbeat(callback, (), len(parts))
+    reference = asked.results(whole, first.of(settings, perf_counter()), hear)
     if not reference or any(not result.stages for result in reference):
         if any(result.status is not Status.INTERRUPTED for result in reference):
             raise InputError(f"time_limit must be long enough to read X, got {settings.time_limit}")
         raise KeyboardInterrupt("interrupted before a component was found")
     reference = [replace(result, feature_names=rows.names) for result in reference]
-    alone = replace(settings, n_jobs=None)
-    jobs = [(rows, part, sparsities, n_components, alone, several) for part in drawn]
-    interrupted = any(result.status is Status.INTERRUPTED for result in reference)
-    stopped: Status | None = Status.INTERRUPTED if interrupted else None
     fits: list[Fit] = []
-    if not interrupted:
-        shares = Share.of_all(end, count, settings.n_jobs)
-        fits, stopped = run_all(_fit, jobs, shares, settings.n_jobs, callback)
+    stopped: Status | None = Status.INTERRUPTED
+    if all(result.status is not Status.INTERRUPTED for result in reference):
+        jobs = [(asked, part) for part in parts]
+        fits, stopped = run_all(_fit, jobs, end, settings.n_jobs, callback)
     return [
-        _count(result, [fit[i] for fit in fits], size, m, bootstrap, stopped)
+        _count(result, [fit[i] for fit in fits], len(parts[0]), m, bool(draws.bootstrap), stopped)
         for i, result in enumerate(reference)
     ]
 
@@ -292,45 +247,14 @@ def _size(fraction: Any, bootstrap: bool, m: int) -> int:
     return size
 
 
-def _draw(seed: np.random.SeedSequence, m: int, size: int, bootstrap: bool) -> IntArray:
-    drawn = np.random.default_rng(seed).choice(m, size=size, replace=bootstrap)
-    return np.sort(drawn).astype(np.intp)
-
-
-def _results(
-    covariance: DataCovariance,
-    sparsities: list[Any],
-    k: Any,
-    settings: Settings,
-    several: bool,
-    hear: Callable[..., bool] | None,
-) -> list[Result]:
-    if several:
-        return list(path_as_set(covariance, sparsities, k, settings, callback=hear).results)
-    return [solve_with(covariance, sparsities[0], k, settings, callback=hear)]
-
-
 def _fit(
-    rows: Rows,
-    part: IntArray,
-    sparsities: list[Any],
-    k: Any,
-    settings: Settings,
-    several: bool,
-    time: Share,
-    hear: Callable[..., bool] | None,
-) -> Fit | None:
-    """Fit a resample; see ``run_all`` where it is not."""
-    if time.is_over(rows.seconds):
-        return TOO_LATE
-    began = perf_counter()
-    covariance = rows.covariance(part)
-    results = _results(covariance, sparsities, k, time.of(settings, began), several, hear)
-    if any(result.status is Status.INTERRUPTED for result in results):
-        return None
-    if len(results) < len(sparsities) or any(not result.stages for result in results):
-        return None if time.end == math.inf else TOO_LATE
-    return [(Sparse.all_of(result), result.status) for result in results]
+    asked: Asked, part: IntArray, share: Share, hear: Callable[..., bool] | None
+) -> Fit | str | None:
+    """Keep the components of a resample; see ``run_all`` where there are none."""
+    found = asked.fit(part, share, hear)
+    if not isinstance(found, tuple):
+        return found
+    return [(Sparse.all_of(result), result.status) for result in found[1]]
 
 
 def _count(

@@ -248,25 +248,16 @@ class BlockTuning:
         because what they find may spare the others.
     groups : int
         Blocks told apart in the bound by groups; the others are one group.
-    candidates : int
-        More candidate rows than these are not looked at one by one.
-    levels : int
-        Levels at which the rows are screened.
     large : int
-        Eigenvalues, norms and magnitudes of larger submatrices cost more than they are worth.
+        Eigenvalues and norms of larger submatrices cost more than they are worth.
     largest_share : float
         Splitting helps if the largest block has at most this share of the features.
-    largest_comparison : int
-        More features than this are not compared pair by pair for the bound on the original problem.
     """
 
     round: int = 8
     groups: int = 8
-    candidates: int = 64
-    levels: int = 6
     large: int = 500
     largest_share: float = 0.8
-    largest_comparison: int = 2000
 
 
 @dataclass(frozen=True)

@@ -103,12 +103,6 @@ def lowered(value: Numbers, operations: int, magnitude: Numbers | None = None) -
     return value - relative_error(operations) * size - TINY
 
 
-def sum_up(values: Array, axis: int | None = None) -> Array:
-    """Return bounds on sums of numbers ≥ 0."""
-    count = values.size if axis is None else values.shape[axis]
-    return raised(np.asarray(values.sum(axis=axis)), count)
-
-
 def root_of_squares_up(squares: float, operations: int) -> float:
     """Return a bound on the root of a sum of squares that took so many operations."""
     # Squares may have vanished one by one: that is added before the root is taken.

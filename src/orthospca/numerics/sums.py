@@ -35,26 +35,6 @@ def strongest_sums(matrix: Array, count: int) -> Array:
     return sums
 
 
-def row_sums(squares: Array, inside: BoolArray, size: int) -> Array:
-    """Return the largest sum of each row over supports with its index and the included ones.
-
-    Parameters
-    ----------
-    squares : array of shape (n, n)
-        Entries ≥ 0.
-    inside : boolean array
-        The included indices.
-    size : int
-        Size of a support.
-    """
-    forced = squares[:, inside].sum(axis=1)
-    others = np.where(inside[None, :], 0.0, squares)
-    room = size - int(np.count_nonzero(inside))
-    # A free row spends one of the free places on itself.
-    outside = squares.diagonal() + strongest_sums(others, room - 1) + forced
-    return np.where(inside, strongest_sums(others, room) + forced, outside)
-
-
 def best_sums(costs: Array, inside: BoolArray, size: int) -> tuple[float, Array]:
     """Return the largest sum over a support, and the largest over supports with each index.
 

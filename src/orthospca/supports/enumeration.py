@@ -62,12 +62,14 @@ def refuse_if_too_many(n_features: int, sparsity: int) -> None:
         )
 
 
-def supports_between(included: IntArray, allowed: IntArray, sparsity: int) -> Iterator[IntArray]:
+def supports_between(
+    included: IntArray, allowed: IntArray, sparsity: int, batch_size: int = BATCH
+) -> Iterator[IntArray]:
     """Yield batches of all T with included ⊆ T ⊆ allowed and |T| = min(sparsity, |allowed|)."""
     free = np.setdiff1d(allowed, included)
     chosen = min(sparsity, len(allowed)) - len(included)
     subsets = itertools.combinations(free.tolist(), chosen)
-    while batch := list(itertools.islice(subsets, BATCH)):
+    while batch := list(itertools.islice(subsets, batch_size)):
         supports = np.empty((len(batch), len(included) + chosen), dtype=np.intp)
         supports[:, : len(included)] = included
         if chosen:
@@ -83,6 +85,7 @@ def enumerate_supports(
     incumbent: Candidate | None = None,
     cutoff: float = -math.inf,
     stop: Callable[[], bool] | None = None,
+    batch_size: int = BATCH,
 ) -> Enumerated:
     """Find the best support of a node, or prove that none exceeds ``cutoff``.
 
@@ -97,9 +100,11 @@ def enumerate_supports(
         Values up to this one are of no interest (the incumbent's value plus a tolerance).
     stop : callable, optional
         Asked between batches.
+    batch_size : int
+        Supports tested together.
     """
     search = _SupportTest(problem, incumbent, cutoff)
-    for supports in supports_between(included, allowed, problem.sparsity):
+    for supports in supports_between(included, allowed, problem.sparsity, batch_size):
         if stop is not None and stop():
             return Enumerated(search.best, math.inf, complete=False)
         search.visit(supports)
