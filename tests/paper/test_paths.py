@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from orthospca.paper import _paths, _shown
+from orthospca.paper import _paths, _shown, _words
 from orthospca.result import Status
 
 PAIRS = [list(pair) for pair in itertools.combinations(range(3), 2)]
@@ -106,7 +106,7 @@ def test_joint(paths):
 
 def test_words_and_table(paths):
     """Tests that numbers of all three objectives are told."""
-    words = _paths.told(paths)
+    words = _words.told(paths)
     assert "6, 5, 1" in words and "the best two have 11 (6, 5)" in words and "trace, 12" in words
 
     class Found:

@@ -30,7 +30,8 @@ from orthospca._errors import InputError
 from orthospca.interface.grouping import grouped
 from orthospca.interface.plots import choosing, results
 from orthospca.interface.plots import scores as score_plots
-from orthospca.interface.plots.mpl import draw, has_matplotlib
+from orthospca.interface.plots.mpl import draw
+from orthospca.interface.plots.mpl import has_matplotlib as has_matplotlib
 from orthospca.interface.plots.spec import XY
 from orthospca.interface.scores import scores_of
 from orthospca.result import Result
@@ -43,23 +44,6 @@ if TYPE_CHECKING:
     from orthospca.choosing.cross_validation import CrossValidation
     from orthospca.choosing.selection import Stability, StabilityPath
     from orthospca.path import SparsityPath
-
-__all__ = [
-    "Picture",
-    "has_matplotlib",
-    "plot_alternatives",
-    "plot_biplot",
-    "plot_convergence",
-    "plot_cross_validation",
-    "plot_loadings",
-    "plot_orthogonality",
-    "plot_path_loadings",
-    "plot_scores",
-    "plot_scree",
-    "plot_sparsity_path",
-    "plot_stability",
-    "plot_stability_path",
-]
 
 #: Dots per inch of a picture in a notebook, and how many of them make one of the screen.
 NOTEBOOK_DPI, SHARPNESS = 144, 2

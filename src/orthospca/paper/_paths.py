@@ -37,24 +37,3 @@ def follow_paths() -> Paths:
         for count in (2, 3)
     )
     return Paths(pairs, bases)
-
-
-def told(paths: Paths) -> str:
-    """The example in words."""
-    pairs, bases = paths.pairs, paths.bases
-    first, other, best = (listed(bases[name]) for name in OBJECTIVES)
-    return (
-        "the paper's example [[5,1,0],[1,5,2],[0,2,2]] with sparsity 2 has two first components "
-        f"of variance 6. Stage after stage, whichever comes first is taken: {first}. With ties "
-        f"resolved in favour of what follows it is {other}. Together, the best two have "
-        f"{pairs['joint'].joint_variance:.4g} ({listed(pairs['joint'])}), and it is proved, up to "
-        f"{pairs['joint'].joint_gap:.0e} of it, that no two have more; stage after stage two have "
-        f"{pairs['stagewise'].joint_variance:.4g}. All three are a basis and have the trace, "
-        f"{bases['joint'].joint_variance:.4g}, whatever they are: jointly none is better than "
-        f"another, and {best} is as good as any."
-    )
-
-
-def listed(result: Result) -> str:
-    """The variances, one after the other."""
-    return ", ".join(f"{variance:.4g}" for variance in result.variances)

@@ -32,13 +32,27 @@ METHODS = {
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """One method's time on one problem, beside the plain loop's."""
+    """One method's time on one problem, beside the plain loop's.
+
+    Attributes
+    ----------
+    order, sparsity : int
+    run : Run
+    method : str
+    plain : PlainTime
+    threshold : float
+        By which Algorithm 2 has made the matrix block-diagonal; 0 for the matrix itself.
+    largest : int
+        Size of the largest block.
+    """
 
     order: int
     sparsity: int
     run: Run
     method: str
     plain: PlainTime
+    threshold: float
+    largest: int
 
     @property
     def speedup(self) -> float:
@@ -46,12 +60,21 @@ class Comparison:
         return self.plain.seconds / self.run.total_seconds
 
 
-def compare(Q: Array, p: int, runs: dict[str, Run], sample: int, repeats: int) -> list[Comparison]:
+def compare(
+    Q: Array,
+    p: int,
+    runs: dict[str, Run],
+    sample: int,
+    repeats: int,
+    threshold: float = 0.0,
+    largest: int | None = None,
+) -> list[Comparison]:
     """Time the plain loop on the same sequence of components, the first run's."""
     reference = next(iter(runs.values()))
     stages = len(reference.variances) + reference.exhausted
     plain = time_plain(Q, p, reference.components, stages, sample, repeats)
-    return [Comparison(len(Q), p, run, method, plain) for method, run in runs.items()]
+    rest = (plain, threshold, largest or len(Q))
+    return [Comparison(len(Q), p, run, method, *rest) for method, run in runs.items()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +160,9 @@ def split(
     repeated = partial(fastest, repeats=repeats, budget=budget)
     runs = {m: repeated(partial(run, m, undivided)) for m in whole}
     runs |= {name: repeated(partial(run, m)) for m, name in BY_BLOCKS.items()}
-    compared = compare(A, sparsity, runs, sample, repeats)
-    original = solve(Q, sparsity, count, method="enumeration", gap=GAP, threshold=found)
     sizes = tuple(sorted(found.sizes.tolist(), reverse=True))
+    compared = compare(A, sparsity, runs, sample, repeats, threshold, sizes[0])
+    original = solve(Q, sparsity, count, method="enumeration", gap=GAP, threshold=found)
     return Split(
         threshold, sizes, sparsity, compared[: len(whole)], compared[len(whole) :], original
     )

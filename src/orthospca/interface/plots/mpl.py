@@ -179,11 +179,14 @@ def _arrows(ax: Axes, mark: Arrows) -> None:
     labels = [without_formulas(shortened(label, 200.0)) for label in mark.labels]
     widths = [width_of(label, 8.0) for label in labels]
     names = placed(ends, widths, place(0.0, 0.0), (0.0, points[0]), 11.0)
-    for x, y, end, name, label in zip(mark.x, mark.y, ends, names, labels, strict=True):
+    for x, y, end, name, label, wide in zip(
+        mark.x, mark.y, ends, names, labels, widths, strict=True
+    ):
         arrow = {"arrowstyle": "-|>", "color": INK, "lw": 1.0}
         ax.annotate("", (x, y), (0.0, 0.0), arrowprops=arrow)
         at = name or (end[0] + 6.0, end[1])
-        leader = {"arrowstyle": "-", "color": COLOURS[-1], "lw": 0.6, "relpos": (0, 0.5)}
+        near = min(max((end[0] - at[0]) / wide, 0.0), 1.0)
+        leader = {"arrowstyle": "-", "color": COLOURS[-1], "lw": 0.6, "relpos": (near, 0.5)}
         ax.annotate(
             label, (x, y), (at[0] - end[0], end[1] - at[1]), textcoords="offset points",
             fontsize=8, fontfamily=families(labels), va="center", annotation_clip=False,

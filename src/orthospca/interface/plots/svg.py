@@ -217,7 +217,7 @@ class _Frame:
             self.drawing.circle(*end, 2.4, "fill ink")
         for (a, b), name, label, wide in zip(places, names, labels, widths, strict=True):
             if name is not None:
-                near = name[0] - 2.0 if name[0] > a else name[0] + wide + 2.0
+                near = min(max(a, name[0] - 2.0), name[0] + wide + 2.0)
                 self.drawing.line(a, b, near, name[1], "leader")
                 self.drawing.text(name[0], name[1] + 4, label, "small halo")
 
