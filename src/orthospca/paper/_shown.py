@@ -194,8 +194,9 @@ def _table(title: str, rows: Sequence[Row]) -> Table:
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     for heading in rows[0] if rows else ():
         text = heading in ("method", "objective")
-        side = "left" if text else "right"
-        made.add_column(heading.replace("_", " "), justify=side, no_wrap=text)
+        made.add_column(
+            heading.replace("_", " "), justify="left" if text else "right", no_wrap=text
+        )
     for row in rows:
         made.add_row(*map(_text, row.values()))
     return made
