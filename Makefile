@@ -4,6 +4,7 @@
 #   make demo      solve the bundled examples and print certified components
 #   make test      format, lint, types, imports, tests (the fast ones), examples in docstrings
 #   make test-all  the same with the slow tests
+#   make coverage  which lines the fast tests reach, in the terminal and in htmlcov/index.html
 #   make bench     benchmarks
 #   make bench-check  ten minutes of them: what got worse than the stored table
 #   make docs      HTML documentation in docs/_build/html
@@ -69,6 +70,11 @@ test: lint
 test-all: lint
 	HYPOTHESIS_PROFILE=full $(PYTEST)
 
+# Lines of Python; what numba compiles leaves no trace.  Processes that tests start are not counted.
+.PHONY: coverage
+coverage: $(VENV)/.with-coverage
+	$(PYTEST) -m "not slow" --cov --cov-report=term:skip-covered --cov-report=html
+
 .PHONY: bench
 bench: $(VENV)/.with-bench
 	$(BIN)/python -m benchmarks
@@ -98,5 +104,5 @@ format: $(VENV)/.with-test
 
 .PHONY: clean
 clean:
-	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
