@@ -244,14 +244,14 @@ def check_dives(seeds: range, tuning: WalkTuning) -> None:
 @pytest.mark.parametrize("tuning", TUNINGS)
 def test_search_of_a_node(tuning: WalkTuning, way: dict[str, Any]) -> None:
     """Tests complete searches, ones that run out of budget, and ones that are stopped."""
-    check_dives(range(3000, 3070), replace(tuning, **way))
+    check_dives(range(3010, 3042), replace(tuning, **way))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tuning", TUNINGS)
 def test_search_of_a_node_at_length(tuning: WalkTuning, way: dict[str, Any]) -> None:
     """Tests many more of them."""
-    check_dives(range(3120, 4500), replace(tuning, **way))
+    check_dives(range(3042, 4500), replace(tuning, **way))
 
 
 def check_restarts(seeds: range, tuning: WalkTuning) -> None:
@@ -283,7 +283,7 @@ def check_restarts(seeds: range, tuning: WalkTuning) -> None:
 @pytest.mark.parametrize("tuning", TUNINGS)
 def test_search_goes_on_with_what_it_finds(tuning: WalkTuning, way: dict[str, Any]) -> None:
     """Tests that a better component found on the way is polished, and used from then on."""
-    check_restarts(range(3500, 3560), replace(tuning, **way))
+    check_restarts(range(3500, 3530), replace(tuning, **way))
 
 
 def test_tiles_do_not_change_what_is_dropped() -> None:
@@ -545,7 +545,7 @@ def test_the_tree_is_a_certificate(
     The reader of a tree knows the matrix, the components before it and the level, nothing else.
     """
     tuning = WalkTuning(enumerate_below=enumerate_below, full_share=full_share, **way)
-    check_trees(range(5000, 5030), tuning)
+    check_trees(range(5000, 5015), tuning)
 
 
 @pytest.mark.slow
@@ -556,7 +556,7 @@ def test_the_tree_is_a_certificate_at_length(
 ) -> None:
     """Tests many more trees."""
     tuning = WalkTuning(enumerate_below=enumerate_below, full_share=full_share, **way)
-    check_trees(range(5030, 5300), tuning)
+    check_trees(range(5015, 5300), tuning)
 
 
 def test_the_factor_of_the_trace_free_norm() -> None:
@@ -629,9 +629,9 @@ def test_rounding_never_rules_out_a_support_above_the_level(
 ) -> None:
     """Tests hundreds of supports at thousands of levels around their eigenvalue."""
     tuning = WalkTuning(full_share=full_share)
-    wrong, checked = false_proofs(range(700), constrained, tuning)
+    wrong, checked = false_proofs(range(300), constrained, tuning)
     assert wrong == []
-    assert checked > 150
+    assert checked > 60
 
 
 @pytest.mark.slow
@@ -642,7 +642,7 @@ def test_rounding_never_rules_out_a_support_above_the_level_at_length(
 ) -> None:
     """Tests thousands of supports."""
     tuning = WalkTuning(full_share=full_share)
-    wrong, _ = false_proofs(range(700, 16_000), constrained, tuning)
+    wrong, _ = false_proofs(range(300, 16_000), constrained, tuning)
     assert wrong == []
 
 
@@ -682,14 +682,14 @@ def search_critical(seeds: range, tuning: WalkTuning) -> int:
 @pytest.mark.parametrize("enumerate_below", [1, 64])
 def test_rounding_in_a_whole_search(enumerate_below: int, way: dict[str, Any]) -> None:
     """Tests that the bound of a search holds exactly where the level is critical."""
-    assert search_critical(range(250), WalkTuning(enumerate_below=enumerate_below, **way)) > 30
+    assert search_critical(range(120), WalkTuning(enumerate_below=enumerate_below, **way)) > 15
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("enumerate_below", [1, 64])
 def test_rounding_in_a_whole_search_at_length(enumerate_below: int, way: dict[str, Any]) -> None:
     """Tests many more of them."""
-    search_critical(range(400, 8000), WalkTuning(enumerate_below=enumerate_below, **way))
+    search_critical(range(120, 8000), WalkTuning(enumerate_below=enumerate_below, **way))
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e-100, 1.0, 1e100])
@@ -818,13 +818,13 @@ STAGE_BUDGETS = (
 @pytest.mark.parametrize("budgets", STAGE_BUDGETS)
 def test_stage_with_any_budget(budgets: tuple[float, ...]) -> None:
     """Tests descents that succeed at once, on the way down, at the end, or not at all."""
-    for case in cases(range(6000, 6024)):
+    for case in cases(range(6000, 6008)):
         for rank, part in ((0, 0.0), (-1, 0.0), (2, 0.3), (-1, 0.7), (1, 1.2)):
             eps = part * (case.optimum - case.candidate(rank).value)
             watch = Watch(node_limit=2000)
             outcome = solve_thoroughly(case, budgets, rank, Tolerance(eps, 0.0), watch)
             check_outcome(case, outcome, watch, eps, undisturbed=True)
-    for case in map(uneven, range(6030, 6040)):
+    for case in map(uneven, range(6030, 6034)):
         watch, eps = Watch(), 0.02 * abs(case.optimum)
         outcome = solve_thoroughly(case, budgets, 0, Tolerance(eps, 0.0), watch)
         assert outcome.status is Status.OPTIMAL

@@ -130,7 +130,9 @@ def test_help_and_options() -> None:
         assert "--data" in errors or "exclude each other" in errors
 
 
-@pytest.mark.parametrize("form", ["npy", "csv", "csv with names"])
+@pytest.mark.parametrize(
+    "form", ["npy", "csv with names", pytest.param("csv", marks=pytest.mark.slow)]
+)
 def test_data(form: str) -> None:
     """Tests a matrix and observations, read with NumPy alone, against the ones certified."""
     wine = datasets.load_wine().data

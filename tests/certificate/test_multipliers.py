@@ -207,13 +207,13 @@ def claims_of(seed: int) -> int:
 
 def test_no_level_is_accepted_that_is_exceeded() -> None:
     """Tests removed groups, forced features and whole nodes with multipliers of any kind."""
-    assert sum(claims_of(seed) for seed in range(120)) > 50
+    assert sum(claims_of(seed) for seed in range(40)) > 15
 
 
 @pytest.mark.slow
 def test_no_level_is_accepted_that_is_exceeded_at_length() -> None:
     """Tests many more nodes."""
-    assert sum(claims_of(seed) for seed in range(120, 3000)) > 1000
+    assert sum(claims_of(seed) for seed in range(40, 3000)) > 1000
 
 
 def test_the_checker_proves_what_the_solver_proves() -> None:
@@ -393,15 +393,15 @@ def attacked(kind: str, seed: int) -> bool:
 @pytest.mark.parametrize("kind", ["matrix", "factor"])
 def test_changes_at_random(kind: str) -> None:
     """Tests that nothing false is ever accepted."""
-    accepted = sum(attacked(kind, seed) for seed in range(150))
-    assert 0 < accepted < 100
+    accepted = sum(attacked(kind, seed) for seed in range(60))
+    assert 0 < accepted < 40
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["matrix", "factor"])
 def test_many_changes_at_random(kind: str) -> None:
     """Tests the same at length."""
-    for seed in range(150, 5000):
+    for seed in range(60, 5000):
         attacked(kind, seed)
 
 

@@ -12,6 +12,7 @@ import pytest
 from helpers.brute_force import candidates
 from helpers.truth import CLEAR, best_of_stage, is_proved_of_data
 from helpers.wide import tuned
+from helpers.seeds import seeds
 from orthospca import DataCovariance, Status, solve
 from orthospca._typing import IntArray
 from orthospca.data.profiles import RowProfiles
@@ -123,7 +124,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("p", [2, 3, 4])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(5, 12))
 def test_supports_above_the_level_are_kept(seed: int, p: int, way: str) -> None:
     """Tests every support: it is bounded from outside, or all its features are left."""
     case = case_of(seed, p)
