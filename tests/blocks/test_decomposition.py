@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from helpers import brute_force
-from helpers.truth import check_precision, is_finished, is_proved, proved_optimum
 from helpers.seeds import seeds
+from helpers.truth import check_precision, is_finished, is_proved, proved_optimum
 from orthospca import Blocks, Result, Status, block_diagonalize, solve
 from orthospca.blocks import pool as module
 from orthospca.blocks.partition import Blocks as BlocksType

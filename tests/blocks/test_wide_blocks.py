@@ -8,9 +8,9 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
+from helpers.seeds import seeds
 from helpers.truth import best_of_stage, is_proved_of_data
 from helpers.wide import solve_as_wide, tuned
-from helpers.seeds import seeds
 from orthospca import DataCovariance, Result, Status, block_diagonalize, solve
 from orthospca.blocks.partitioned import PartitionedData
 from orthospca.blocks.state import Singles

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from helpers.brute_force import candidates
+from helpers.seeds import seeds
 from helpers.truth import CLEAR, best_of_stage, is_proved_of_data
 from helpers.wide import tuned
-from helpers.seeds import seeds
 from orthospca import DataCovariance, Status, solve
 from orthospca._typing import IntArray
 from orthospca.data.profiles import RowProfiles
