@@ -100,6 +100,15 @@ def test_numpy_files(tmp_path):
     check_sparse(read_table(tmp_path / "s.npz"))
 
 
+def test_only_what_is_needed_of_an_npz_file_is_loaded(tmp_path):
+    """Tests that other arrays are not loaded: here it would fail, they are Python objects."""
+    other = np.array([{}, []], dtype=object)
+    np.savez(tmp_path / "x.npz", X=X, other=other, columns=["a", "b", "c"])
+    assert read_table(tmp_path / "x.npz").columns == ("a", "b", "c")
+    with pytest.raises(TableError, match="it holds Python objects"):
+        read_table(tmp_path / "x.npz", key="other")
+
+
 def check_sparse(table: tables.Table) -> None:
     """A sparse table stays sparse and has the covariance and correlation of the dense one."""
     assert sparse.issparse(table.values) and table.columns == ("x0", "x1", "x2")

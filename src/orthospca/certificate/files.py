@@ -6,7 +6,7 @@ import contextlib
 import io
 import json
 import os
-import tempfile
+import uuid
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,22 +68,17 @@ class Certificate:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, all or nothing."""
         target = Path(path)
-        handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
-        )
+        # Not a temporary file of the library, which nobody else may read.
+        part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
         try:
-            with os.fdopen(handle, "wb") as stream:
+            with open(part, "xb") as stream:
                 self._write(stream)
                 stream.flush()
                 os.fsync(stream.fileno())
-            # As a file made in the usual way: the umask decides who may read it.
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(name, 0o666 & ~mask)
-            os.replace(name, target)
+            os.replace(part, target)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(name)
+                part.unlink()
             raise
 
     def to_bytes(self) -> bytes:

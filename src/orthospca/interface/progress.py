@@ -296,7 +296,8 @@ class ProgressDisplay:
         """What to do about a gap that hardly moves."""
         content = ""
         if 0.0 < progress.gap < 1.0:
-            content = f"--gap {_rounded_up(progress.gap):g} is content with what is proved now; "
+            gap = f"{_rounded_up(progress.gap):g}"
+            content = f"rerun with --gap {gap} to accept the current bound; "
         return (
             "The gap hardly moves. That happens where there is little to find (noise), or where "
             "the sparsity is large. Ctrl-C keeps what is found, with what is proved of it; "

@@ -79,6 +79,14 @@ class Screen:
             yield
 
     @contextmanager
+    def bar(self, what: str, at_once: bool = True) -> Iterator[Callable[[float], None]]:
+        """Show a share, on a terminal; at once, or when there is one to show."""
+        console = self.console
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+            task = bar.add_task(what, total=1.0, visible=at_once)
+            yield lambda share: bar.update(task, completed=share, visible=True)
+
+    @contextmanager
     def counting(self, what: str, total: int) -> Iterator[Callable[[int, int], None]]:
         """Show how many are done: a bar on a terminal, elsewhere a line at the end."""
         console = self.console

@@ -292,7 +292,7 @@ _EXPLANATIONS = {
             _CONDITIONAL,
             "Where several choices of variables are within the tolerance of the best of a stage, "
             "the one is taken that lets the next component be largest, then the one after it, and "
-            "so on; whether all such ties were examined is told with the result. "
+            "so on; whether all such ties were examined is shown with the result. "
             f"{_NOT_THE_SET}",
         ),
         _STOPPED,

@@ -74,6 +74,8 @@ class Job:
 
     def read(self, method: str = "branch-and-bound") -> tuple[Table, Array | DataCovariance]:
         """Read the file; the table, and what to solve."""
+        with self.screen.bar("reading", at_once=False) as show:
+            self.source.load(show)
         table, Q = self.source.read(method)
         self.stopwatch.lap("read")
         return table, Q

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,14 +38,20 @@ class Source:
     path: Path
     how: Reading = field(default_factory=Reading)
 
+    def __post_init__(self) -> None:
+        if self.how.correlation and self.how.precomputed:
+            raise InputError("--correlation and --precomputed exclude each other")
+        if self.how.precomputed and self.how.missing is not None:
+            raise InputError("--missing is about observations, and --precomputed is a matrix")
+
+    def load(self, progress: Callable[[float], object]) -> None:
+        """Read the file already, and tell how far that is."""
+        self.file.progress = progress
+        self._table  # noqa: B018
+
     def read(self, method: str = "branch-and-bound") -> tuple[Table, Array | DataCovariance]:
         """The table, and what to solve: the matrix, or the data that define it."""
-        how = self.how
-        if how.correlation and how.precomputed:
-            raise InputError("--correlation and --precomputed exclude each other")
-        if how.precomputed and how.missing is not None:
-            raise InputError("--missing is about observations, and --precomputed is a matrix")
-        table = self._table
+        how, table = self.how, self._table
         if self.is_matrix:
             return table, table.square()
         table = complete(table, how.missing).varying()

@@ -65,13 +65,11 @@ def verify(
 
     `orthospca verify certificate.zip --data measurements.csv --correlation`
     """
-    from rich.progress import Progress
-
     from orthospca.interface.cli.source import Source
     from orthospca.interface.screen import Screen
     from orthospca.verify import MAX_BYTES, TIME_LIMIT, Unreadable
 
-    console = Screen(quiet, details).console
+    screen = Screen(quiet, details)
     if data is None and replace(reading, label=reading.label or None) != Reading():
         raise InputError("options that say how to read the data need --data")
     source = None if data is None else Source(data, reading)
@@ -82,14 +80,9 @@ def verify(
     except Unreadable as error:
         raise InputError(str(error)) from None
     given = {} if source is None else _matrix(certificate, source)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("checking", total=1.0)
-        verdict = orthospca.verify.verify(
-            certificate,
-            **given,
-            time_limit=TIME_LIMIT if time_limit is None else time_limit,
-            progress=lambda share: bar.update(task, completed=share),
-        )
+    limit = TIME_LIMIT if time_limit is None else time_limit
+    with screen.bar("checking") as show:
+        verdict = orthospca.verify.verify(certificate, **given, time_limit=limit, progress=show)
     if verdict.undecided:
         raise InputError(verdict.reason)
     if not quiet:

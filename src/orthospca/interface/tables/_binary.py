@@ -25,7 +25,9 @@ def read_numpy(file: File, reading: Reading, key: str | None) -> Table:
         with file.open() as stream:
             content = np.load(stream, allow_pickle=False)
             if not isinstance(content, np.ndarray):
-                arrays = {name: content[name] for name in content.files}
+                arrays = _needed(file, content, key)
+    except TableError:
+        raise
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         # NumPy takes anything unknown for a pickle, and arrays of objects are pickles.
         reason = "it holds Python objects" if "Object arrays" in str(error) else "or a damaged one"
@@ -35,21 +37,44 @@ def read_numpy(file: File, reading: Reading, key: str | None) -> Table:
     how: dict[str, Any] = {"leave_out": reading.leave_out, "transpose": reading.transpose}
     if isinstance(content, np.ndarray):
         return table_of(file, content, **how)
-    if {"format", "shape", "data"} <= set(arrays):
+    if not arrays:
         return table_of(file, _sparse(file), **how)
-    if key is not None and key not in arrays:
-        raise TableError(f"{file} has no array {key!r} (it has {', '.join(arrays) or 'none'})")
+    values = arrays.pop("")
+    rows = _names(arrays, ROWS, values, 0)
+    names = _names(arrays, NAMES, values, 1)
+    return table_of(file, values, names, row_names=tuple(rows) if rows else None, **how)
+
+
+def _needed(file: File, content: Any, key: str | None) -> dict[str, Any]:
+    """The table of an NPZ file, under no name, and what names its rows and columns.
+
+    Nothing else is loaded; a sparse matrix is left to others.
+    """
+    there = content.files
+    if {"format", "shape", "data"} <= set(there):
+        return {}
+    if key is not None and key not in there:
+        raise TableError(f"{file} has no array {key!r} (it has {', '.join(there) or 'none'})")
     if key is None:
-        tables = [name for name, array in arrays.items() if array.ndim == 2]
+        tables = [name for name in there if _axes(content, name) == 2]
         if len(tables) != 1:
             found = f"several tables ({', '.join(tables)})" if tables else "no table of two axes"
             hint = ": name one with --key" if tables else ""
             raise TableError(f"{file} holds {found}{hint}")
         (key,) = tables
-    values = arrays[key]
-    rows = _names(arrays, ROWS, values, 0)
-    names = _names(arrays, NAMES, values, 1)
-    return table_of(file, values, names, row_names=tuple(rows) if rows else None, **how)
+    return {"": content[key], **{name: content[name] for name in (*NAMES, *ROWS) if name in there}}
+
+
+def _axes(content: Any, name: str) -> int:
+    """How many axes an array has, by its header."""
+    with content.zip.open(f"{name}.npy") as member:
+        version = np.lib.format.read_magic(member)
+        header = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        return len(header(member)[0])
 
 
 def _sparse(file: File) -> Any:
@@ -74,7 +99,7 @@ def read_matrix_market(file: File, reading: Reading) -> Table:
     """Read a Matrix Market file; a sparse one stays sparse."""
     from scipy import io
 
-    if not file.content:
+    if not file.head:
         raise TableError(f"{file} is empty")
     try:
         with file.open() as stream:

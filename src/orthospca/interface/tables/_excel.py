@@ -8,7 +8,7 @@ import zipfile
 from typing import Any
 
 from orthospca.interface.tables._file import File
-from orthospca.interface.tables._grid import Reading, Row, table_from_cells
+from orthospca.interface.tables._grid import Reading, Row, grid_from_cells, table_from_grid
 from orthospca.interface.tables._table import Table, TableError
 
 
@@ -39,7 +39,8 @@ def read_excel(file: File, reading: Reading, key: str | None) -> Table:
         raise TableError(f"{file} is empty")
     ((name, rows),) = sheets.items()
     notices = [f"read the sheet {name!r}"] if len(names) > 1 else []
-    return table_from_cells(file, rows, reading, f"sheet {name!r}", notices)
+    grid = grid_from_cells(file, rows, reading.header, f"sheet {name!r}", notices)
+    return table_from_grid(file, grid, reading)
 
 
 def _is_table(rows: list[Row]) -> bool:

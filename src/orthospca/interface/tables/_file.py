@@ -6,13 +6,21 @@ import gzip
 import io
 import sys
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from orthospca.interface.tables._table import TableError
 
 STDIN = "-"
+#: Characters from which the format of a long text file is detected.
+SAMPLE = 2**20
+#: Characters of it that are parsed at once.
+BLOCK = 2**22
+#: Bytes to which a compressed file may unpack in memory.
+MOST_UNPACKED = 2**33
 #: Endings that decide how a file is read; any other is left to what the file begins with.
 ENDINGS = {
     ".npy": "npy",
@@ -38,17 +46,35 @@ class File:
     Parameters
     ----------
     path : path
+    sample : int
+        Text files with more bytes are read in blocks.
+    block : int
+        Characters of a block.
+    most_unpacked : int
+        Bytes to which a compressed file may unpack in memory.
 
     Attributes
     ----------
     name : str
         For messages.
+    progress : callable
+        Gets the share of a long file that is read, now and then.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        sample: int = SAMPLE,
+        block: int = BLOCK,
+        most_unpacked: int = MOST_UNPACKED,
+    ) -> None:
         self.path = Path(path)
         self.is_stdin = str(path) == STDIN
         self.name = "standard input" if self.is_stdin else str(path)
+        self.sample, self.block = sample, block
+        self.progress: Callable[[float], object] = float
+        self._most_unpacked = most_unpacked
+        self._opened: BinaryIO | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -66,14 +92,41 @@ class File:
         return sys.stdin.buffer.read()
 
     @cached_property
+    def _is_once(self) -> bool:
+        """Whether it can be read only once, as a pipe can."""
+        return self.is_stdin or not self.path.is_file()
+
+    def _open_raw(self) -> BinaryIO:
+        return io.BytesIO(self.raw) if self._is_once else open(self.path, "rb")
+
+    @cached_property
+    def _is_packed(self) -> bool:
+        with self._open_raw() as stream:
+            return self.path.suffix.lower() == ".gz" or stream.read(2) == _GZIP
+
+    def _read(self, count: int) -> bytes:
+        """The first bytes, unpacked."""
+        try:
+            with self.stream() as stream:
+                return bytes(stream.read(count))
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise TableError(f"{self} is not a gzip file, or a damaged one") from None
+
+    @cached_property
     def content(self) -> bytes:
         """The bytes, unpacked if they are compressed."""
-        if not self.raw.startswith(_GZIP) and self.path.suffix.lower() != ".gz":
+        if not self._is_packed:
             return self.raw
-        try:
-            return gzip.decompress(self.raw)
-        except (OSError, EOFError, zlib.error):
-            raise TableError(f"{self} is not a gzip file, or a damaged one") from None
+        content = self._read(self._most_unpacked + 1)
+        if len(content) > self._most_unpacked:
+            most = f"{self._most_unpacked / 2**30:.3g} GB"
+            raise TableError(f"{self} unpacks to more than {most}: unpack it before")
+        return content
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes of the content."""
+        return self._read(4096)
 
     @cached_property
     def kind(self) -> str:
@@ -83,23 +136,39 @@ class File:
         if known:
             return known
         for beginning, kind in _BEGINNINGS.items():
-            if self.content.startswith(beginning):
+            if self.head.startswith(beginning):
                 return kind
-        if not self.content.startswith(_ZIP):
+        if not self.head.startswith(_ZIP):
             return "text"
-        head = self.content[:4096]
-        if b"opendocument.spreadsheet" in head:
+        if b"opendocument.spreadsheet" in self.head:
             return "ods"
-        return "xlsx" if b"[Content_Types].xml" in head or b"xl/" in head else "npz"
+        return "xlsx" if b"[Content_Types].xml" in self.head or b"xl/" in self.head else "npz"
 
     @property
     def is_read(self) -> bool:
         """Whether the whole file is in memory."""
         return "raw" in self.__dict__
 
+    @property
+    def _size(self) -> int:
+        return len(self.raw) if self._is_once else self.path.stat().st_size
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there is more than the format is detected from."""
+        return self._size > self.sample
+
     def open(self) -> BinaryIO:
         """The unpacked content as a stream; a plain file is not read into memory for it."""
-        packed = self.path.suffix.lower() == ".gz"
-        if self.is_stdin or packed or self.is_read:
-            return io.BytesIO(self.content)
-        return open(self.path, "rb")
+        return io.BytesIO(self.content) if self._is_packed else self._open_raw()
+
+    @contextmanager
+    def stream(self) -> Iterator[Any]:
+        """The unpacked content as a stream that is read once, from its beginning to its end."""
+        with self._open_raw() as self._opened:
+            yield gzip.GzipFile(fileobj=self._opened) if self._is_packed else self._opened
+
+    def tell_progress(self) -> None:
+        """Tell how much of the stream was read."""
+        if self._opened is not None:
+            self.progress(self._opened.tell() / max(self._size, 1))

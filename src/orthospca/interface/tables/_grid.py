@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from orthospca._typing import Array
 from orthospca.interface.tables._finish import finish, numbered, positions_of, unique_names
 from orthospca.interface.tables._numbers import (
     BOOLEANS,
@@ -41,6 +43,10 @@ Row = tuple[int, list[str]]
 """The number of a line, and its cells."""
 
 
+class Unexpected(Exception):
+    """A long file is not like its beginning: it needs the careful reader."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """How cells are to be read, as far as it was said.
@@ -61,25 +67,32 @@ class Reading:
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells with headings, all rows equally long.
+    """Columns with headings, all equally long.
 
     Attributes
     ----------
     names : list of str or None
         The headings.
-    rows : list of lists of str
-    lines : list of int
+    columns : list
+        Cells of text or, of columns that were read as numbers already, arrays.
+    lines : sequence of int
         The line of each row in the file; of each column if transposed.
+    said : list of str
+        What was noticed so far.
+    block : ndarray, optional
+        All columns that are numbers already, beside each other.
     row_names : tuple of str or None
         Known already: the first column is then one like the others.
     transposed : bool
     left_out : tuple of str
-        Names of labels that are not among the rows any more.
+        Names of labels that are not among the columns any more.
     """
 
     names: list[str] | None
-    rows: list[list[str]]
-    lines: list[int]
+    columns: list[Any]
+    lines: Sequence[int]
+    said: list[str]
+    block: Array | None = None
     row_names: tuple[str, ...] | None = None
     transposed: bool = False
     left_out: tuple[str, ...] = ()
@@ -90,11 +103,26 @@ class Grid:
             return f"row {row + 1}, column {name!r} (line {self.lines[column]})"
         return f"row {row + 1} (line {self.lines[row]}), column {name!r}"
 
+    def unique_names(self) -> tuple[list[str], list[str]]:
+        """Names for all columns, each there once, and a notice if that took something."""
+        if self.names is None:
+            return numbered(len(self.columns)), []
+        # The first one without a name holds row labels, and keeps none.
+        given = [name or (f"number {j + 1}" if j else "") for j, name in enumerate(self.names)]
+        return unique_names(given)
 
-def table_from_cells(
-    path: object, rows: list[Row], reading: Reading, how_separated: str, notices: Sequence[str] = ()
-) -> Table:
-    """Make a table of the cells of a text file or of a sheet."""
+    def labels(self, names: list[str], asked: set[int]) -> list[bool]:
+        """Which columns hold labels: those that were asked for, and those that look like it."""
+        found = [j in asked or _holds_labels(cells) for j, cells in enumerate(self.columns)]
+        if self.row_names is None:
+            found[0] |= _is_row_label(names[0], self.columns[0], self.names)
+        return found
+
+
+def grid_from_cells(
+    path: object, rows: list[Row], header: bool | None, how_separated: str, notices: Sequence[str]
+) -> Grid:
+    """Find the table among the cells of a text file or of a sheet, and its headings."""
     said = list(notices)
     full = [(line, cells) for line, cells in rows if any(cells)]
     if not full:
@@ -105,13 +133,28 @@ def table_from_cells(
     above = _lines_above(full)
     if above:
         said.append(f"skipped {above} line{'' if above == 1 else 's'} above the table")
-    grid = _with_headings(path, full[above:], reading.header, how_separated)
-    names, repeated = unique_names(_filled_in(grid.names, len(grid.rows[0])))
-    said += repeated
-    asked = positions_of(path, reading.leave_out, names)
-    if reading.transpose:
-        return _read_columns(path, _turned(grid, names, asked), reading.decimal, set(), said)
-    return _read_columns(path, grid, reading.decimal, asked, said, names)
+    full = full[above:]
+    names = full[0][1] if _has_header(full[0][1], header) else None
+    if names is not None:
+        full = full[1:]
+    if not full:
+        raise TableError(f"{path} has a header but no rows")
+    width = len(full[0][1])
+    for line, cells in full:
+        if len(cells) != width:
+            raise TableError(
+                f"{path} is ragged: line {line} has {len(cells)} cells, line {full[0][0]} has "
+                f"{width} ({how_separated})"
+            )
+    columns: list[Any] = list(zip(*(cells for _, cells in full), strict=True))
+    if names is not None and len(names) == width - 1:
+        # A separator at the end of each line, or a column of row labels that the header leaves out.
+        names = ["", *names] if any(columns[-1]) else [*names, ""]
+    if names is not None and len(names) != width:
+        raise TableError(
+            f"{path} has {len(names)} cells in its header but {width} in line {full[0][0]}"
+        )
+    return Grid(names, columns, [line for line, _ in full], said)
 
 
 def _lines_above(rows: list[Row]) -> int:
@@ -122,125 +165,61 @@ def _lines_above(rows: list[Row]) -> int:
     return 0
 
 
-def _with_headings(path: object, rows: list[Row], header: bool | None, how_separated: str) -> Grid:
-    first = rows[0][1]
-    if header is None:
-        later = first[1:] or first
-        texts = [cell for cell in later if cell]
-        header = bool(texts) and not any(looks_like_number(c) or is_missing(c) for c in texts)
-    names, rows = (list(first), rows[1:]) if header else (None, rows)
-    if not rows:
-        raise TableError(f"{path} has a header but no rows")
-    width = len(rows[0][1])
-    for line, cells in rows:
-        if len(cells) != width:
-            raise TableError(
-                f"{path} is ragged: line {line} has {len(cells)} cells, line {rows[0][0]} has "
-                f"{width} ({how_separated})"
-            )
-    if names is not None and len(names) == width - 1:
-        # A separator at the end of each line, or a column of row labels that the header leaves out.
-        at_end = not any(cells[-1] for _, cells in rows)
-        names = [*names, ""] if at_end else ["", *names]
-    if names is not None and len(names) != width:
-        raise TableError(
-            f"{path} has {len(names)} cells in its header but {width} in line {rows[0][0]}"
-        )
-    return Grid(names, [cells for _, cells in rows], [line for line, _ in rows])
+def _has_header(first: list[str], said: bool | None) -> bool:
+    if said is not None:
+        return said
+    texts = [cell for cell in first[1:] or first if cell]
+    return bool(texts) and not any(looks_like_number(c) or is_missing(c) for c in texts)
 
 
-def _filled_in(names: list[str] | None, width: int) -> list[str]:
-    """Names for all columns."""
-    if names is None:
-        return numbered(width)
-    # The first one without a name holds row labels, and keeps none.
-    return [name or (f"number {j + 1}" if j else "") for j, name in enumerate(names)]
-
-
-def _turned(grid: Grid, names: list[str], asked: set[int]) -> Grid:
-    """Rows as columns: the first column, if it holds labels, names them."""
-    columns = list(zip(*grid.rows, strict=True))
-    has_header = grid.names is not None
-    first = names_variables(names[0]) or _is_row_label(names[0], columns[0], has_header)
-    titles = None
-    if first:
-        titles = [t or f"line {at}" for t, at in zip(columns[0], grid.lines, strict=True)]
-    kept = [
-        j
-        for j, cells in enumerate(columns)
-        if j not in asked and not (j == 0 and first) and not _holds_labels(cells)
-    ]
-    if not kept:
-        raise TableError("with --transpose the file has no columns of numbers")
-    return Grid(
-        titles,
-        [list(columns[j]) for j in kept],
-        grid.lines,
-        tuple(names[j] for j in kept) if has_header else (),
-        transposed=True,
-        left_out=tuple(
-            name for j, name in enumerate(names) if j not in kept and not (j == 0 and first)
-        ),
-    )
-
-
-def _read_columns(
-    path: object,
-    grid: Grid,
-    decimal: str | None,
-    asked: set[int],
-    said: list[str],
-    names: list[str] | None = None,
-) -> Table:
-    if names is None:
-        names, repeated = unique_names(_filled_in(grid.names, len(grid.rows[0])))
-        said = [*said, *repeated]
-    columns = list(zip(*grid.rows, strict=True))
+def table_from_grid(path: object, grid: Grid, reading: Reading) -> Table:
+    """Make a table of columns: which of them hold labels, and what the numbers are."""
+    names, repeated = grid.unique_names()
+    asked = positions_of(path, reading.leave_out, names)
+    grid = replace(grid, said=[*grid.said, *repeated])
+    if reading.transpose:
+        grid = _turned(grid, names, asked)
+        names, repeated = grid.unique_names()
+        asked = set()
+        grid.said.extend(repeated)
+    columns, said, decimal = grid.columns, grid.said, reading.decimal
+    is_label = grid.labels(names, asked)
     heading = names[0] if grid.names is not None and grid.row_names is None else None
-    hidden = heading == ""
-    is_label = [
-        j in asked
-        or _holds_labels(cells)
-        or (j == 0 and grid.row_names is None and _is_row_label(names[0], cells, grid.names))
-        for j, cells in enumerate(columns)
-    ]
     numbers = [j for j, label in enumerate(is_label) if not label]
     labels = {names[j]: columns[j] for j, label in enumerate(is_label) if label}
-    row_names = grid.row_names or _row_names(labels, hidden)
+    row_names = grid.row_names or _row_names(labels, heading == "")
     shown = {name: texts for name, texts in labels.items() if name}
-    chosen = {names[j] for j in asked}
     if not numbers:
         raise TableError(f"{path} holds no numbers, only text")
+    chosen = {names[j] for j in asked}
     with_sign = [name for name, texts in shown.items() if name not in chosen and _has_sign(texts)]
     if with_sign:
         example = next(cell for cell in shown[with_sign[0]] if not is_missing(cell))
-        said = [
-            *said,
-            f"left out as text, because of a sign as in {example!r}: {listed(with_sign)}",
-        ]
-    flags = [j for j in numbers if _holds_booleans(columns[j])]
+        said.append(f"left out as text, because of a sign as in {example!r}: {listed(with_sign)}")
+    flags = {j for j in numbers if _holds_booleans(columns[j])}
     if flags:
-        said = [*said, f"true and false were read as 1 and 0: {listed([names[j] for j in flags])}"]
-    counted_columns = [j for j in numbers if j not in set(flags)]
+        flagged = listed([names[j] for j in numbers if j in flags])
+        said.append(f"true and false were read as 1 and 0: {flagged}")
     if decimal is None:
-        decimal = _decimal(path, grid, columns, names, counted_columns)
+        decimal = find_decimal_of(path, grid, names, [j for j in numbers if j not in flags])
     if decimal == COMMA:
-        said = [*said, "decimal commas were read as points"]
+        said.append("decimal commas were read as points")
     kept = [names[j] for j in numbers]
+    n_rows = len(columns[0])
+    hint = []
     if not grid.transposed:
-        hint = transposed_hint(heading, labels.get(heading or ""), kept, len(grid.rows))
-        said = [*said, *hint]
-    values = np.empty((len(grid.rows), len(numbers)))
-    for k, j in enumerate(numbers):
-        if j in flags:
-            values[:, k] = [BOOLEANS.get(cell.lower(), np.nan) for cell in columns[j]]
-            continue
-        try:
-            values[:, k] = _column(grid, j, names[j], columns[j], decimal)
-        except ValueError as error:
-            turn = "" if grid.transposed or not hint else "; if rows are variables, say --transpose"
-            raise TableError(f"{path} has {error}{turn}") from None
-    lines = [grid.lines[j] for j in numbers] if grid.transposed else grid.lines
+        hint = transposed_hint(heading, labels.get(heading or ""), kept, n_rows)
+        said.extend(hint)
+    if grid.block is not None and grid.block.shape[1] == len(numbers):
+        values = grid.block
+    else:
+        values = np.empty((n_rows, len(numbers)))
+        for k, j in enumerate(numbers):
+            try:
+                values[:, k] = _column(grid, j, names[j], decimal, j in flags)
+            except ValueError as error:
+                turn = "; if rows are variables, say --transpose" if hint else ""
+                raise TableError(f"{path} has {error}{turn}") from None
     return finish(
         path,
         values,
@@ -250,9 +229,32 @@ def _read_columns(
         named=grid.names is not None,
         row_names=row_names or None,
         notices=said,
-        lines=lines,
+        lines=[grid.lines[j] for j in numbers] if grid.transposed else grid.lines,
         transposed=grid.transposed,
     )
+
+
+def _turned(grid: Grid, names: list[str], asked: set[int]) -> Grid:
+    """Rows as columns: the first column, if it holds labels, names them."""
+    columns, has_header = grid.columns, grid.names is not None
+    first = names_variables(names[0]) or _is_row_label(names[0], columns[0], has_header)
+    titles = None
+    if first:
+        titles = [str(t) or f"line {at}" for t, at in zip(columns[0], grid.lines, strict=True)]
+    out = [j in asked or _holds_labels(cells) for j, cells in enumerate(columns)]
+    labels = tuple(name for j, name in enumerate(names) if out[j] and not (j == 0 and first))
+    kept = [j for j, left in enumerate(out) if not left and not (j == 0 and first)]
+    if not kept:
+        raise TableError("with --transpose the file has no columns of numbers")
+    block = None
+    if grid.block is not None:
+        if grid.block.shape[1] != len(kept):
+            raise Unexpected
+        block = np.ascontiguousarray(grid.block.T)
+    rows = grid.block if block is not None else zip(*(columns[j] for j in kept), strict=True)
+    assert rows is not None
+    row_names = tuple(names[j] for j in kept) if has_header else ()
+    return Grid(titles, list(rows), grid.lines, grid.said, block, row_names, True, labels)
 
 
 def _row_names(labels: dict[str, tuple[str, ...]], hidden: bool) -> tuple[str, ...] | None:
@@ -265,8 +267,10 @@ def _row_names(labels: dict[str, tuple[str, ...]], hidden: bool) -> tuple[str, .
     return None
 
 
-def _is_row_label(heading: str, cells: Sequence[str], has_header: object) -> bool:
+def _is_row_label(heading: str, cells: Any, has_header: object) -> bool:
     """Whether the first column holds no variable: no heading, or an index by name and content."""
+    if isinstance(cells, np.ndarray):
+        return False
     if not has_header:
         return _holds_labels(cells)
     values = set(cells)
@@ -275,9 +279,9 @@ def _is_row_label(heading: str, cells: Sequence[str], has_header: object) -> boo
     return not heading or is_index or _holds_labels(cells)
 
 
-def _holds_labels(cells: Sequence[str]) -> bool:
+def _holds_labels(cells: Any) -> bool:
     """Whether there is text and no number, not even a misspelt one, among the cells."""
-    if any(looks_like_number(cell) for cell in cells):
+    if isinstance(cells, np.ndarray) or any(looks_like_number(cell) for cell in cells):
         return False
     return not all(is_missing(cell) for cell in cells)
 
@@ -288,38 +292,40 @@ def _has_sign(cells: Sequence[str]) -> bool:
     return all(cell != cell.strip(SIGNS) and looks_like_number(cell.strip(SIGNS)) for cell in texts)
 
 
-def _holds_booleans(cells: Sequence[str]) -> bool:
+def _holds_booleans(cells: Any) -> bool:
     """Whether there is nothing but true and false, and missing values."""
+    if isinstance(cells, np.ndarray):
+        return False
     if not is_missing(cells[0]) and cells[0].lower() not in BOOLEANS:
         return False
     found = {cell.lower() for cell in cells}
     return bool(found & set(BOOLEANS)) and all(c in BOOLEANS or is_missing(c) for c in found)
 
 
-def _decimal(
-    path: object,
-    grid: Grid,
-    columns: Sequence[Sequence[str]],
-    names: Sequence[str],
-    numbers: Sequence[int],
-) -> str:
-    """Points or commas, from all numbers of the file."""
-    if not any(COMMA in cell for j in numbers for cell in columns[j]):
-        return POINT
-    cells = (
+def find_decimal_of(path: object, grid: Grid, names: list[str], numbers: Sequence[int]) -> str:
+    """Points or commas, from all numbers of the file that are text still."""
+    cells = [
         (cell, i, j)
         for j in numbers
-        for i, cell in enumerate(columns[j])
+        if not isinstance(grid.columns[j], np.ndarray)
+        for i, cell in enumerate(grid.columns[j])
         if COMMA in cell or POINT in cell
-    )
+    ]
+    if not any(COMMA in cell for cell, _, _ in cells):
+        return POINT
     try:
         return find_decimal(cells, lambda i, j: grid.place(i, j, names[j]))
     except Ambiguous as error:
         raise TableError(f"{path} {error}: say --decimal comma or --decimal point") from None
 
 
-def _column(grid: Grid, j: int, name: str, cells: Sequence[str], decimal: str) -> list[float]:
+def _column(grid: Grid, j: int, name: str, decimal: str, boolean: bool) -> Any:
     """The numbers of a column, NaN where one is missing; ``ValueError`` if a cell is text."""
+    cells = grid.columns[j]
+    if isinstance(cells, np.ndarray):
+        return cells
+    if boolean:
+        return [BOOLEANS.get(cell.lower(), np.nan) for cell in cells]
     with suppress(ValueError):  # the usual case, at once
         if decimal == POINT:
             plain = [float(cell) for cell in cells]
@@ -329,20 +335,15 @@ def _column(grid: Grid, j: int, name: str, cells: Sequence[str], decimal: str) -
             plain = [float(cell.replace(COMMA, POINT)) for cell in cells]
         if not any("_" in cell for cell in cells):
             return plain
-    numbers, wrong = [], []
-    for i, cell in enumerate(cells):
-        number = number_in(cell, decimal)
-        if number is None:
-            if not is_missing(cell):
-                wrong.append((i, cell))
-            number = np.nan
-        numbers.append(number)
+    found = [number_in(cell, decimal) for cell in cells]
+    wrong = [
+        i for i, number in enumerate(found) if number is None and not is_missing(cells[i])
+    ]  # fmt: skip
     if wrong:
-        i, cell = wrong[0]
-        other = number_in(cell, POINT if decimal == COMMA else COMMA) is not None
+        i, *others = wrong
+        other = number_in(cells[i], POINT if decimal == COMMA else COMMA) is not None
         style = "comma" if decimal == COMMA else "point"
         reason = f"not a number: decimals here need a {style}" if other else "not a number"
-        rest = len(wrong) - 1
-        more = f" ({counted(wrong[1:], 'more such cell')} in this column)" if rest else ""
-        raise ValueError(f"{cell!r} in {grid.place(i, j, name)}, which is {reason}{more}")
-    return numbers
+        more = f" ({counted(others, 'more such cell')} in this column)" if others else ""
+        raise ValueError(f"{cells[i]!r} in {grid.place(i, j, name)}, which is {reason}{more}")
+    return [np.nan if number is None else number for number in found]

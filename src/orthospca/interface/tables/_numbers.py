@@ -33,7 +33,9 @@ MISSING = frozenset(
     | {"1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"}
 )
 BOOLEANS = {"true": 1.0, "false": 0.0}
-POINT, COMMA = ".", ","
+POINT, COMMA, SPACES = ".", ",", " "
+#: Characters that no table has: all controls but tab, the ends of lines and of pages.
+CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
 #: Spaces of several kinds and apostrophes, with which digits are grouped beside points and commas.

@@ -36,7 +36,7 @@ def read_table(
         A file whose name ends in ``.parquet``, ``.npy``, ``.npz``, ``.mtx`` or ``.xlsx``, or a text
         file, which may be compressed (``.gz``); ``"-"`` is standard input.
     header : bool, optional
-        Whether the first line of a text file holds names; found out if not given.
+        Whether the first line of a text file holds names; detected if not given.
     label : sequence of str
         Columns to leave out, by name or by number from 1, besides those recognised as labels.
     key : str, optional
@@ -46,7 +46,7 @@ def read_table(
         keep them and compute each covariance from the rows that have both variables.  By default
         they are an error that says how many there are and where.
     decimal : {"point", "comma"}, optional
-        How decimals are written in a text file; found out if not given.
+        How decimals are written in a text file; detected if not given.
     encoding : str, optional
         Of a text file; if not given it is UTF-8, UTF-16, or else Latin-1, with a notice.
     transpose : bool

@@ -1,6 +1,6 @@
 """Cells from a text file: its encoding, its separator, its lines.
 
-Comma, semicolon, tab, vertical bar or spaces are found out. Blank lines and lines that begin with
+Comma, semicolon, tab, vertical bar or spaces are detected. Blank lines and lines that begin with
 ``#`` are skipped.
 """
 
@@ -8,19 +8,32 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 
+from orthospca.interface.tables._blocks import Blocks
 from orthospca.interface.tables._file import File
-from orthospca.interface.tables._grid import Reading, Row, table_from_cells
-from orthospca.interface.tables._numbers import looks_like_number
+from orthospca.interface.tables._grid import (
+    Grid,
+    Reading,
+    Row,
+    Unexpected,
+    grid_from_cells,
+    table_from_grid,
+)
+from orthospca.interface.tables._numbers import CONTROLS, SPACES, looks_like_number
 from orthospca.interface.tables._table import Table, TableError
 
-SPACES = " "
 SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "vertical bar", SPACES: "spaces"}
-#: Lines, and characters, from which the separator is found out.
+#: Lines, and characters, from which the separator is detected.
 SAMPLE, MOST_CHARACTERS = 50, 50_000
+#: Lines of a long file that are looked at closely, or more.
+FEWEST_LINES = 8
 #: A cell among spaces, in quotes or not.
 WORD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$)|(\S+)')
 #: Marks at the beginning of a file that name its encoding; those of four bytes first.
@@ -31,13 +44,20 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-#: Characters that no table has: all controls but tab, the ends of lines and of pages.
-CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def read_text(file: File, reading: Reading, encoding: str | None) -> Table:
     """Read a CSV or TSV file; see :func:`orthospca.interface.tables.read_table`."""
+    if file.is_long:
+        # Whatever is unusual in a long file, the careful reader deals with it, or says what it is.
+        with suppress(Unexpected, TableError, ValueError, LookupError, EOFError, zlib.error):
+            return _read_long(file, reading, encoding)
     text, notices = _decoded(file, encoding)
+    return table_from_grid(file, _grid(file, text, reading, notices)[0], reading)
+
+
+def _grid(file: File, text: str, reading: Reading, notices: list[str]) -> tuple[Grid, str]:
+    """The cells of a text, and what separates them."""
     lines = [
         (number, line)
         for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1)
@@ -51,7 +71,22 @@ def read_text(file: File, reading: Reading, encoding: str | None) -> Table:
     separator = separator or _separator(file, lines)
     rows = list(_records(file, lines, separator))
     how = f"separator: {SEPARATORS.get(separator, separator)}"
-    return table_from_cells(file, rows, reading, how, notices)
+    return grid_from_cells(file, rows, reading.header, how, notices), separator
+
+
+def _read_long(file: File, reading: Reading, encoding: str | None) -> Table:
+    """Read a file of which the beginning is understood, and everything else is like it."""
+    encoding = encoding or _marked(file.head) or "utf-8"
+    with file.stream() as raw, io.TextIOWrapper(raw, encoding, newline=None) as stream:
+        sample = stream.read(file.sample)
+        while sample.count("\n") < FEWEST_LINES and (more := stream.readline()):
+            sample += more
+        sample += stream.readline()
+        grid, separator = _grid(file, sample, reading, [])
+        start = "\n".join(sample.split("\n")[grid.lines[0] - 1 :])
+        blocks = Blocks(grid, reading, separator, file)
+        grid = blocks.read(start, stream)
+    return table_from_grid(file, grid, replace(reading, decimal=blocks.decimal))
 
 
 def _decoded(file: File, encoding: str | None) -> tuple[str, list[str]]:
@@ -59,7 +94,7 @@ def _decoded(file: File, encoding: str | None) -> tuple[str, list[str]]:
     content = file.content
     notices: list[str] = []
     if encoding is None:
-        encoding = next((name for mark, name in MARKS.items() if content.startswith(mark)), None)
+        encoding = _marked(content)
     try:
         if encoding is not None:
             text = content.decode(encoding)
@@ -73,6 +108,11 @@ def _decoded(file: File, encoding: str | None) -> tuple[str, list[str]]:
     if CONTROLS.search(text):
         raise TableError(f"{file} is not a text file")
     return text, notices
+
+
+def _marked(content: bytes) -> str | None:
+    """The encoding that a mark at the beginning names."""
+    return next((name for mark, name in MARKS.items() if content.startswith(mark)), None)
 
 
 def _guessed(content: bytes) -> tuple[str, list[str]]:
@@ -94,6 +134,8 @@ def _separator(file: File, lines: list[tuple[int, str]]) -> str:
     best, most = "", (0.0, 0.0)
     sample = lines[: max(4, min(SAMPLE, MOST_CHARACTERS // (1 + len(lines[0][1]))))]
     for separator in SEPARATORS:
+        if not any(separator in line for _, line in sample):
+            continue  # a long line is too long for one cell
         rows = [cells for _, cells in _split(sample, separator, strict=False)]
         widths = Counter(len(cells) for cells in rows if len(cells) > 1)
         if not widths:
