@@ -24,7 +24,7 @@ from orthospca.interface.plots.spec import (
     Grid,
     Line,
     Mark,
-    Picture,
+    Plot,
     placed,
     share_text,
 )
@@ -52,7 +52,7 @@ def has_matplotlib() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def draw(picture: Picture, ax: Axes | None = None, *, legend: bool = True) -> Axes:
+def draw(picture: Plot, ax: Axes | None = None, *, legend: bool = True) -> Axes:
     """Draw a picture on axes, or on a figure of its own; the axes.
 
     Parameters
@@ -86,12 +86,12 @@ def _axes(width: float, height: float) -> Axes:
 
 
 def _xy(spec: XY, ax: Axes, title: str, legend: bool) -> None:
-    for (low, high), axis, side in zip(spec.ranges(), (spec.x, spec.y), "xy", strict=True):
-        getattr(ax, f"set_{side}scale")("log" if axis.log else "linear")
-        getattr(ax, f"set_{side}lim")(low, high)
-        label = without_formulas(axis.label)
-        getattr(ax, f"set_{side}label")(label, fontfamily=families([label]))
-        _write_ticks(getattr(ax, f"{side}axis"), axis)
+    sides = ((ax.xaxis, spec.x), (ax.yaxis, spec.y))
+    ax.set(xscale="log" if spec.x.log else "linear", yscale="log" if spec.y.log else "linear")
+    ax.set(**dict(zip(("xlim", "ylim"), spec.ranges(), strict=True)))
+    for side, axis in sides:
+        side.set_label_text(without_formulas(axis.label), fontfamily=families([axis.label]))
+        _write_ticks(side, axis)
     ax.grid(axis="y", color=PALE, zorder=0)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)

@@ -153,7 +153,7 @@ def spread(values: Iterable[float]) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class _Picture:
+class _Plot:
     """What every picture has.
 
     Attributes
@@ -173,7 +173,7 @@ class _Picture:
 
 
 @dataclass(frozen=True)
-class XY(_Picture):
+class XY(_Plot):
     """Marks on two axes, painted in this order.
 
     Attributes
@@ -210,7 +210,7 @@ class XY(_Picture):
 
 
 @dataclass(frozen=True)
-class Grid(_Picture):
+class Grid(_Plot):
     """A matrix as colours: red above zero, blue below, nothing where it is zero (or NaN).
 
     Attributes
@@ -289,7 +289,7 @@ class Grid(_Picture):
         return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
-Picture = XY | Grid
+Plot = XY | Grid
 
 
 def share_text(share: float) -> str:

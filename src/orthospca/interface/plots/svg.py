@@ -27,7 +27,7 @@ from orthospca.interface.plots.spec import (
     Grid,
     Line,
     Mark,
-    Picture,
+    Plot,
     placed,
     share_text,
     spread,
@@ -36,6 +36,8 @@ from orthospca.interface.plots.text import LETTER, shortened, width_of
 
 #: So many points are drawn smaller.
 MANY = 1200
+#: Room for the names of rows, at most.
+WIDEST_NAME = 190.0
 #: Room for the bars beside a grid: before them, for the longest, and for its number.
 BEFORE, LONGEST, AFTER = 14.0, 84.0, 44.0
 
@@ -108,7 +110,7 @@ def short(number: float) -> str:
     return "0" if text == "-0" else text
 
 
-def render(picture: Picture) -> Chart:
+def render(picture: Plot) -> Chart:
     """Draw a picture."""
     return _xy(picture) if isinstance(picture, XY) else _grid(picture)
 
@@ -286,7 +288,7 @@ def _grid(spec: Grid) -> Chart:
     height, width = spec.values.shape
     cw, ch = spec.size
     longest = max((width_of(name) for name in spec.rows), default=0.0)
-    left = min(longest, 190.0) + 12.0 if spec.named else 34.0
+    left = min(longest, WIDEST_NAME) + 12.0 if spec.named else 34.0
     top = 26.0 + (18.0 if spec.column_label else 0.0)
     end = left + cw * width
     more = 8.0 if spec.beside is None else BEFORE + LONGEST + AFTER
@@ -326,7 +328,7 @@ def _grid(spec: Grid) -> Chart:
     for i in range(0, height, every):
         y = top + ch * i + ch / 2 + 4
         name, kind = (spec.rows[i], "key") if spec.named else (str(i + 1), "tick")
-        drawing.text(left - 8, y, shortened(name, left - 12), kind, "end")
+        drawing.text(left - 8, y, shortened(name, WIDEST_NAME), kind, "end")
     every = max(1, math.ceil(24.0 / cw))
     for j in range(0, width if spec.named else 0, every):
         text = shortened(spec.columns[j], every * cw - 2, LETTER - 1)

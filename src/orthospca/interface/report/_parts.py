@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orthospca.interface.html import Html, element, embedded
-from orthospca.interface.plots.spec import Picture
+from orthospca.interface.plots.spec import Plot
 from orthospca.interface.plots.svg import render
 
 #: A wider picture takes the width of the page.
@@ -50,7 +50,7 @@ def carried(data: Any, kind: str) -> Html:
     return embedded(json.dumps(data, ensure_ascii=False, separators=(",", ":")), kind)
 
 
-def figure(picture: Picture, *, numbers: Html | None = None, scores: Any = None) -> Html:
+def figure(picture: Plot, *, numbers: Html | None = None, scores: Any = None) -> Html:
     """A picture with its title, what to see in it, and buttons for a download.
 
     Parameters
