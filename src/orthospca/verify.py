@@ -393,7 +393,7 @@ class _Check:
         level, within = Fraction(_entry(claims, "level", float)), Fraction(tolerance)
         variances = self._floats("list/variances.npy", (count,))
         loadings = self._floats("list/loadings.npy", (count, p))
-        supports = _features(self.arrays, "list/supports", n, count)
+        supports = lists_of_features(self.arrays, "list/supports", n, count)
         listed: dict[tuple[int, ...], float] = {}
         exact: list[Fraction] = []
         for i, value in enumerate(variances.tolist()):
@@ -543,10 +543,10 @@ class _Check:
             raise Rejected(f"{where}: more rungs than there can be")
         bounds = self._floats(f"{folder}/bounds.npy", (len(kinds),), math.inf)
         levels = self._floats(f"{folder}/levels.npy", (len(kinds),))
-        kept = _features(arrays, f"{folder}/kept", n, len(kinds))
+        kept = lists_of_features(arrays, f"{folder}/kept", n, len(kinds))
         branches = _integers(arrays, f"{folder}/steps.npy", -1, n - 1)
-        removed = _features(arrays, f"{folder}/removed", n, len(branches))
-        forced = _features(arrays, f"{folder}/forced", n, len(branches))
+        removed = lists_of_features(arrays, f"{folder}/removed", n, len(branches))
+        forced = lists_of_features(arrays, f"{folder}/forced", n, len(branches))
         trees = _Lists(arrays, f"{folder}/steps", np.arange(len(branches)), len(kinds))
         claims = self._claims(folder, n, len(branches))
         below = -math.inf
@@ -586,7 +586,7 @@ class _Check:
             return lambda j: None
         units = self.arrays[f"{folder}/units.npy"]
         units = self._floats(f"{folder}/units.npy", (len(units),), 1e100)
-        features = _features(self.arrays, f"{folder}/shared", n, len(units))
+        features = lists_of_features(self.arrays, f"{folder}/shared", n, len(units))
         which = _integers(self.arrays, f"{folder}/claims.npy", -1, len(units) - 1)
         if len(which) != steps:
             raise Rejected(f"{folder}/claims: one number for each step is expected")
@@ -698,7 +698,7 @@ class _Lists:
         return self.values[self.ends[i - 1] if i else 0 : self.ends[i]]
 
 
-def _features(arrays: Mapping[str, Array], name: str, n: int, count: int) -> _Lists:
+def lists_of_features(arrays: Mapping[str, Array], name: str, n: int, count: int) -> _Lists:
     """Lists of features, each in ascending order."""
     lists = _Lists(arrays, name, _integers(arrays, f"{name}.npy", 0, n - 1), count)
     falls = np.flatnonzero(np.diff(lists.values) <= 0) + 1

@@ -27,10 +27,9 @@ from helpers.share import ShareNode, random_multipliers
 from helpers.wide import tuned
 from orthospca import Certificate, DataCovariance, Status, solve
 from orthospca.bounds.share.claim import Multipliers
-from orthospca.certificate import recorder
 from orthospca.facade import solve_with
 from orthospca.model.settings import Settings
-from orthospca.model.tuning import DEFAULT
+from orthospca.model.tuning import DEFAULT, SavingTuning
 
 
 def noise(n: int, seed: int = 0, rows: int = 60) -> np.ndarray:
@@ -408,19 +407,17 @@ def test_many_changes_at_random(kind: str) -> None:
 # Taken up
 
 
-def test_resuming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resuming(tmp_path: Path) -> None:
     """Tests that finished stages with multipliers are read, written again and accepted."""
-    monkeypatch.setattr(recorder, "SAVE_EVERY", 0.0)
-    monkeypatch.setattr(recorder, "SAVINGS_APART", 0.0)
     Q, file = noise(20, 6), tmp_path / "certificate.zip"
-    settings = Settings.validate(tuning=relaxed(), proof=True)
+    tuning = replace(relaxed(), saving=SavingTuning(0.0, 0.0))
+    settings = Settings.validate(tuning=tuning, proof=True)
     whole = solve_with(Q, 5, 3, settings)
 
     def stop(progress: Any) -> bool:
         return bool(progress.stage >= 2)
 
-    stopped = Settings.validate(tuning=relaxed(), proof=True, callback=stop)
-    solve_with(Q, 5, 3, stopped, callback=stop, resume=file)
+    solve_with(Q, 5, 3, settings, callback=stop, resume=file)
     saved = Certificate.load(file)
     assert saved.verify().verified
     before = count_of_claims(saved)

@@ -7,22 +7,27 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from orthospca import Certificate, DataCovariance, Status, datasets, solve, verify
+from orthospca import Certificate, DataCovariance, Result, Status, datasets, solve, verify
 from orthospca._errors import InputError
 from orthospca.certificate import recorder
+from orthospca.facade import solve_with
+from orthospca.model.settings import Settings
+from orthospca.model.tuning import DEFAULT, SavingTuning
 from orthospca.search import methods
 
 
-@pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Save after every stage."""
-    monkeypatch.setattr(recorder, "SAVE_EVERY", 0.0)
-    monkeypatch.setattr(recorder, "SAVINGS_APART", 0.0)
+def solve_saving(Q: Any, *asked: Any, resume: Path, callback: Any = None, **options: Any) -> Result:
+    """As ``solve``, but saved after every stage and every rung."""
+    tuning = replace(DEFAULT, saving=SavingTuning(every=0.0, apart=0.0))
+    settings = Settings.validate(**options, proof=True, tuning=tuning)
+    return solve_with(Q, *asked, settings, callback=callback, resume=resume)
 
 
 def correlations(n: int = 24) -> np.ndarray:
@@ -38,7 +43,6 @@ def same(result: object, other: object) -> None:
     assert result.statuses == other.statuses
 
 
-@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("stages", [1, 3, 5])
 def test_finished_stages_are_not_solved_again(tmp_path: Path, stages: int) -> None:
     """Tests that a run stopped between two stages ends as one that was not."""
@@ -48,11 +52,11 @@ def test_finished_stages_are_not_solved_again(tmp_path: Path, stages: int) -> No
     def stop(progress: object) -> bool:
         return progress.stage >= stages
 
-    solve(matrix, 4, 6, resume=file, callback=stop)
+    solve_saving(matrix, 4, 6, resume=file, callback=stop)
     saved = Certificate.load(file)
     assert verify(saved).verified
     seen: list[int] = []
-    resumed = solve(
+    resumed = solve_saving(
         matrix, 4, 6, resume=file, callback=lambda progress: seen.append(progress.stage)
     )
     same(resumed, whole)
@@ -85,7 +89,6 @@ def wide_rows() -> DataCovariance:
     return DataCovariance(rows)
 
 
-@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("kind", ["matrix", "data"])
 @pytest.mark.parametrize("savings", [1, 3, 6])
 def test_proved_rungs_are_not_proved_again(
@@ -107,23 +110,22 @@ def test_proved_rungs_are_not_proved_again(
         killed_after(patch, savings)
         searched.clear()
         with pytest.raises(Killed):
-            solve(Q, 5, 2, gap=1e-2, resume=file)
+            solve_saving(Q, 5, 2, gap=1e-2, resume=file)
         before = len(searched)
     assert verify(file, factor=None if kind == "matrix" else Q.factor(np.arange(4100))).verified
     searched.clear()
-    resumed = solve(Q, 5, 2, gap=1e-2, resume=file)
+    resumed = solve_saving(Q, 5, 2, gap=1e-2, resume=file)
     same(resumed, whole)
     assert len(searched) == in_all - before
     assert [point.variance for point in resumed.path] == [point.variance for point in whole.path]
 
 
-@pytest.mark.usefixtures("at_once")
 def test_a_time_limit_is_taken_up(tmp_path: Path) -> None:
     """Tests that what a short run has found and proved is not lost on the next one."""
     file = tmp_path / "certificate.zip"
-    first = solve(correlations(), 6, 1, time_limit=0.0, resume=file)
+    first = solve_saving(correlations(), 6, 1, time_limit=0.0, resume=file)
     assert first.status is Status.TIME_LIMIT
-    second = solve(correlations(), 6, 1, resume=file)
+    second = solve_saving(correlations(), 6, 1, resume=file)
     assert second.status is Status.OPTIMAL
     assert second.variances[0] >= first.variances[0]
     assert len(second.path) == 6
@@ -197,12 +199,11 @@ def test_variances_of_rungs_are_computed(tmp_path: Path) -> None:
         solve(Q, 4, 1, resume=file)
 
 
-@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("name", ["loadings", "values", "found", "found_ends"])
 def test_vectors_of_rungs_are_checked(tmp_path: Path, name: str) -> None:
     """Tests that what the checker does not look at is not believed either."""
     file = tmp_path / "certificate.zip"
-    solve(correlations(), 4, 1, resume=file)
+    solve_saving(correlations(), 4, 1, resume=file)
     certificate = Certificate.load(file)
     changed = np.array(certificate.arrays[f"stage-0/{name}.npy"])
     changed[-2] += 1
@@ -210,22 +211,21 @@ def test_vectors_of_rungs_are_checked(tmp_path: Path, name: str) -> None:
     certificate.save(file)
     assert verify(file).verified
     with pytest.raises(InputError, match=r"resume: .* is damaged \(stage 1: "):
-        solve(correlations(), 4, 1, resume=file)
+        solve_saving(correlations(), 4, 1, resume=file)
     for array in [name for name in certificate.arrays if "loadings" in name or "values" in name]:
         del certificate.arrays[array]
     certificate.save(file)
-    assert solve(correlations(), 4, 1, resume=file).status is Status.OPTIMAL
+    assert solve_saving(correlations(), 4, 1, resume=file).status is Status.OPTIMAL
 
 
-@pytest.mark.usefixtures("at_once")
 def test_a_finished_run_costs_its_check_only(tmp_path: Path) -> None:
     """Tests that nothing is left to do, on data that are never formed too."""
     rows = np.random.default_rng(1).standard_normal((20, 4100)) * np.geomspace(9, 0.1, 4100)
     for Q in (correlations(), DataCovariance(rows)):
         file = tmp_path / f"{type(Q).__name__}.zip"
-        first = solve(Q, 3, 2, gap=1e-2, resume=file)
+        first = solve_saving(Q, 3, 2, gap=1e-2, resume=file)
         told: list[object] = []
-        again = solve(Q, 3, 2, gap=1e-2, resume=file, callback=told.append)
+        again = solve_saving(Q, 3, 2, gap=1e-2, resume=file, callback=told.append)
         same(again, first)
         assert told == []
 

@@ -18,11 +18,6 @@ from orthospca.search.sequence import Found
 from orthospca.supports.best import Candidate
 from orthospca.verify import fingerprint
 
-#: Seconds between two savings, at least …
-SAVE_EVERY = 1.0
-#: … and so many times what a saving takes.
-SAVINGS_APART = 20.0
-
 
 class Recorder:
     """Keeps the certificate of a run.
@@ -52,10 +47,10 @@ class Recorder:
         path: Path | None = None,
     ) -> None:
         self._matrix, self._kind, self._sparsity = matrix, kind, sparsity
-        self._tolerance = settings.tolerance
+        self._tolerance, self._tuning = settings.tolerance, settings.tuning.saving
         self._path = path
         self._sha256 = fingerprint(matrix)
-        self._due = time.perf_counter() + SAVE_EVERY
+        self._due = time.perf_counter() + self._tuning.every
         self.finished: Sequence[Component] = ()
         self._saved: Saved = Saved()
         if path is not None:
@@ -86,7 +81,7 @@ class Recorder:
         begin = time.perf_counter()
         self._certificate(found.components, found.ladders, False).save(self._path)
         end = time.perf_counter()
-        self._due = end + max(SAVE_EVERY, SAVINGS_APART * (end - begin))
+        self._due = end + max(self._tuning.every, self._tuning.apart * (end - begin))
 
     def close(self, found: Found) -> Certificate:
         """Return the certificate of the whole run, and save it."""
@@ -102,13 +97,5 @@ class Recorder:
         exhausted: bool,
     ) -> Certificate:
         asked = {"eps": self._tolerance.eps, "gap": self._tolerance.gap}
-        return make_certificate(
-            self._matrix,
-            self._kind,
-            self._sparsity,
-            components,
-            ladders,
-            exhausted,
-            asked,
-            self._sha256,
-        )
+        problem = (self._matrix, self._kind, self._sparsity)
+        return make_certificate(*problem, components, ladders, exhausted, asked, self._sha256)

@@ -18,7 +18,13 @@ from orthospca.model.tolerance import Tolerance
 from orthospca.numerics.exact import factor_variance_down, inner_product, variance_down
 from orthospca.search.outcome import Argument, Ground, Rung
 from orthospca.supports.best import Candidate
-from orthospca.verify import ACCURACY, ORTHOGONALITY, Unreadable
+from orthospca.verify import (
+    ACCURACY,
+    ORTHOGONALITY,
+    Rejected,
+    Unreadable,
+    lists_of_features,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +91,7 @@ def read_saved(
         upper = max(float(stage["upper_bound"]), value)
         try:
             ladders.append(_Ladder(saved, k, matrix).rungs())
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, Rejected) as error:
             raise InputError(f"resume: {str(path)!r} is damaged (stage {k + 1}: {error})") from None
         if not tolerance.met(value, upper):
             return Saved(tuple(components), tuple(ladders), Candidate(value, vector))
@@ -106,6 +112,7 @@ class _Ladder:
 
     def __init__(self, saved: Certificate, k: int, matrix: Array) -> None:
         folder, arrays = f"stage-{k}/", saved.arrays
+        self._folder, self._held = folder, arrays
         self.arrays = {
             name.removeprefix(folder).removesuffix(".npy"): array
             for name, array in arrays.items()
@@ -188,17 +195,8 @@ class _Ladder:
 
     def _lists(self, name: str, count: int) -> list[IntArray]:
         """Lists of features that were written end to end, each in ascending order."""
-        features, ends = self.arrays[name], self.arrays[f"{name}_ends"]
-        if features.dtype.kind != "i" or ends.dtype.kind != "i" or features.ndim != 1:
-            raise ValueError(f"{name} is not made of lists of features")
-        bounds = np.concatenate([[0], ends])
-        if len(ends) != count or (np.diff(bounds) < 0).any() or bounds[-1] != len(features):
-            raise ValueError(f"the parts of {name} do not add up")
-        n, lists = self.matrix.shape[1], np.split(features.astype(np.intp), bounds[1:-1])
-        for one in lists:
-            if (np.diff(one) <= 0).any() or (len(one) and not 0 <= one[0] <= one[-1] < n):
-                raise ValueError(f"features of {name} are not in order, or there is no such one")
-        return lists[:count]
+        lists = lists_of_features(self._held, f"{self._folder}{name}", self.matrix.shape[1], count)
+        return [lists[i].astype(np.intp) for i in range(count)]
 
 
 def _numbers(array: Array, count: int) -> Array:

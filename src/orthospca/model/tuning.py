@@ -261,6 +261,22 @@ class BlockTuning:
 
 
 @dataclass(frozen=True)
+class SavingTuning:
+    """A certificate that is saved while the search goes on.
+
+    Attributes
+    ----------
+    every : float
+        Seconds between two savings, at least.
+    apart : float
+        Times what a saving takes, at least, between two of them.
+    """
+
+    every: float = 1.0
+    apart: float = 20.0
+
+
+@dataclass(frozen=True)
 class Tuning:
     """All of them."""
 
@@ -276,6 +292,7 @@ class Tuning:
     tree: TreeTuning = field(default_factory=TreeTuning)
     wide: WideTuning = field(default_factory=WideTuning)
     blocks: BlockTuning = field(default_factory=BlockTuning)
+    saving: SavingTuning = field(default_factory=SavingTuning)
 
 
 DEFAULT = Tuning()
