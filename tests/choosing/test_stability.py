@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from joblib import parallel_config
 from scipy import sparse
 
 from orthospca import DataCovariance, Status, solve, stability, stability_path
-from orthospca.choosing._resampling import Sparse, seeds
+from orthospca.choosing._resampling import Sparse, _outcomes, seeds
 from orthospca.choosing.selection import Stability
 from orthospca.choosing.stability import match_components
+from orthospca.facade import solve_with
+from orthospca.model.settings import Settings
 
 
 def planted(m: int = 60, n: int = 12) -> np.ndarray:
@@ -100,8 +103,6 @@ def test_index_by_hand():
     found = stability(planted(), 3, n_resamples=2)
 
     def with_frequencies(frequencies, resamples) -> float:
-        from dataclasses import replace
-
         table = np.array([frequencies], dtype=float)
         return float(replace(found, frequencies=table, n_resamples=resamples).indices[0])
 
@@ -274,6 +275,32 @@ def test_open_gaps_are_counted():
     found = stability(X, 8, n_resamples=3, method="eigenvalue", gap=1e-9, node_limit=1)
     assert found.certified < 3
     assert found.status is Status.NODE_LIMIT
+
+
+def test_a_start_changes_no_optimum():
+    """Tests resamples from the supports of all rows, of other rows, and from absurd ones."""
+    for X in (planted(), noise()):
+        Q = np.cov(X.T)
+        alone = solve(Q, 3, 3, gap=1e-9)
+        for supports in (alone.supports, [np.arange(3)], [np.arange(5)], [np.array([0]), [1]]):
+            settings = Settings.validate(gap=1e-9)
+            start = tuple(np.asarray(support) for support in supports)
+            found = solve_with(Q, 3, 3, replace(settings, start=start))
+            assert found.status is Status.OPTIMAL
+            np.testing.assert_allclose(found.variances, alone.variances, rtol=1e-8)
+
+
+def doubled(number, share, hear):
+    """A job."""
+    return 2 * number
+
+
+@pytest.mark.parametrize(("n_jobs", "starting"), [(None, 0.0), (None, 1e9), (1, 0.0), (2, 0.0)])
+def test_jobs_come_in_order(n_jobs, starting):
+    """Tests that it does not matter when processes are started, if they are."""
+    jobs = [(number,) for number in range(7)]
+    found = _outcomes(doubled, jobs, math.inf, n_jobs, None, starting)
+    assert list(found) == [0, 2, 4, 6, 8, 10, 12]
 
 
 # ---------------------------------------------------------------------------- several sparsities

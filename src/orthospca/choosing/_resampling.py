@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -197,6 +197,26 @@ class Asked:
     settings: Settings
     several: bool = True
 
+    @property
+    def by_rungs(self) -> bool:
+        """Whether all sparsities are certified on the way to the largest: no start is needed."""
+        return self.several and self.n_components == 1
+
+    def starting_from(self, results: Iterable[Result]) -> Asked:
+        """The same, beginning with supports that are good ones in all rows."""
+        if self.by_rungs:
+            return self
+        start = tuple(component.support for result in results for component in result)
+        return replace(self, settings=replace(self.settings, start=start))
+
+    def of_all_rows(
+        self, whole: DataCovariance, end: float, fits: int, callback: Counter | None
+    ) -> list[Result]:
+        """Find the components of all rows, in the time that one of so many other fits has."""
+        share = Share(end, 1 + math.ceil(fits / effective_n_jobs(self.settings.n_jobs)))
+        settings = share.of(self.settings, time.perf_counter())
+        return self.results(whole, settings, heartbeat(callback, (), fits))
+
     def results(
         self, covariance: DataCovariance, settings: Settings, hear: Callable[..., bool] | None
     ) -> list[Result]:
@@ -285,6 +305,7 @@ def _outcomes(
     end: float,
     n_jobs: int | None,
     hear: Callable[..., bool] | None,
+    starting: float = STARTING,
 ) -> Generator[Any, None, None]:
     """What comes of the jobs, in order."""
     began, done, cores = time.perf_counter(), 0, cpu_count()
@@ -292,7 +313,7 @@ def _outcomes(
         # One by one, until those that are left would take longer than processes take to start.
         while done < len(jobs):
             saved = (time.perf_counter() - began) * (len(jobs) / max(done, 1) - 1) * (1 - 1 / cores)
-            if done and saved > STARTING:
+            if done and saved > starting:
                 n_jobs = -1
                 break
             yield work(*jobs[done], Share(end, len(jobs) - done), hear)

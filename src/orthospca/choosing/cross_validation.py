@@ -263,13 +263,17 @@ def cross_validate_sparsity(
     """
     settings = settings_of(method, eps, gap, time_limit, node_limit, n_jobs, callback)
     end = end_of(settings)
-    rows, _ = Rows.validate(X, correlation, None)
+    rows, whole = Rows.validate(X, correlation, None)
     m, n = rows.shape
     limits = validate_sparsities(sparsities, n)
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
-    asked = Asked(rows, limits, count, settings)
-    jobs = [(asked, *fold) for fold in _folds(cv, m, groups, random_state)]
-    done, stopped = run_all(_measure, jobs, end, settings.n_jobs, callback)
+    asked, folds = Asked(rows, limits, count, settings), _folds(cv, m, groups, random_state)
+    results = [] if asked.by_rungs else asked.of_all_rows(whole, end, len(folds), callback)
+    done: list[tuple[Array, Array, Status]] = []
+    stopped: Status | None = Status.INTERRUPTED
+    if all(result.status is not Status.INTERRUPTED for result in results):
+        jobs = [(asked.starting_from(results), *fold) for fold in folds]
+        done, stopped = run_all(_measure, jobs, end, settings.n_jobs, callback)
     tables = np.array([each[:2] for each in done]).reshape(len(done), 2, len(limits), count)
     return CrossValidation(
         sparsities=limits,

@@ -10,11 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.optimize import linear_sum_assignment
 
 from orthospca._errors import InputError
@@ -25,7 +23,6 @@ from orthospca.choosing._resampling import (
     Share,
     Sparse,
     end_of,
-    heartbeat,
     run_all,
     seeds,
     settings_of,
@@ -99,7 +96,8 @@ def stability(
         for are left out.
     n_jobs : int, optional
         Fits at a time, as in joblib: processes, unless ``joblib.parallel_config`` names another
-        backend.  The result does not depend on it.
+        backend.  By default all cores are used where that saves more than starting processes
+        costs.  The result does not depend on it.
     callback : callable, optional
         Called with the number of resamples done and the number of all; a true answer stops.
 
@@ -211,9 +209,7 @@ def _resample(
     end = end_of(settings) - rows.seconds
     m = rows.shape[0]
     parts = draws.of(m)
-    first = Share(end, 1 + math.ceil(len(parts) / effective_n_jobs(settings.n_jobs)))
-    hear = heartbeat(callback, (), len(parts))
-    reference = asked.results(whole, first.of(settings, perf_counter()), hear)
+    reference = asked.of_all_rows(whole, end, len(parts), callback)
     if not reference or any(not result.stages for result in reference):
         if any(result.status is not Status.INTERRUPTED for result in reference):
             raise InputError(f"time_limit must be long enough to read X, got {settings.time_limit}")
@@ -222,7 +218,7 @@ def _resample(
     fits: list[Fit] = []
     stopped: Status | None = Status.INTERRUPTED
     if all(result.status is not Status.INTERRUPTED for result in reference):
-        jobs = [(asked, part) for part in parts]
+        jobs = [(asked.starting_from(reference), part) for part in parts]
         fits, stopped = run_all(_fit, jobs, end, settings.n_jobs, callback)
     return [
         _count(result, [fit[i] for fit in fits], len(parts[0]), m, bool(draws.bootstrap), stopped)

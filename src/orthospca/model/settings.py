@@ -7,6 +7,7 @@ from typing import Any
 
 from orthospca._errors import InputError
 from orthospca._methods import Method, Objective
+from orthospca._typing import IntArray
 from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
 from orthospca.model.tolerance import Tolerance
@@ -31,6 +32,8 @@ class Settings:
     proof : bool
         Whether only such arguments are used as a certificate can hold.
     objective : Objective
+    start : tuple of integer arrays
+        Supports that may be good ones, as those of a similar problem are: they are tried first.
     """
 
     method: Method = Method.BRANCH_AND_BOUND
@@ -41,6 +44,7 @@ class Settings:
     tuning: Tuning = DEFAULT
     proof: bool = False
     objective: Objective = Objective.STAGEWISE
+    start: tuple[IntArray, ...] = ()
 
     @classmethod
     def validate(

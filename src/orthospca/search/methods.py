@@ -154,6 +154,12 @@ def _by_ladder(
 ) -> Outcome:
     """Rung after rung, then everything there is on what the last rung leaves."""
     problem = known.problem
+    if settings.start and known.best is not None and not settings.proof:
+        # Where a good vector is known, closing the stage is all that is left.
+        tuning = replace(settings.tuning.rung, levels=())
+        closed = descend(known, _conditioning(known, settings), tuning)
+        if closed:
+            return known.outcome()
     view = MatrixView(problem)
     found = climb_stage(view, problem.sparsity, known, settings, caps, resumption)
     if found is not None:

@@ -14,7 +14,8 @@ from orthospca.model.stage import Subproblem
 from orthospca.numerics.exact import variance_down
 from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome, Request
-from orthospca.supports.best import Candidate
+from orthospca.supports.best import Candidate, better_of
+from orthospca.supports.heuristics import best_of_largest
 
 
 class MatrixStages:
@@ -41,11 +42,12 @@ class MatrixStages:
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""
         problem = Subproblem(self._covariance, request.sparsity, request.previous)
+        started = best_of_largest(problem, self._settings.start)
         return solve_stage(
             problem,
             self._settings,
             self._watch,
-            request.best_hint,
+            better_of(request.best_hint, started),
             request.cap,
             request.caps,
             request.resumption,

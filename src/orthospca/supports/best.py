@@ -48,6 +48,13 @@ class Candidate:
         return Candidate(self.value, vector)
 
 
+def better_of(one: Candidate | None, other: Candidate | None) -> Candidate | None:
+    """Return the candidate of larger value, the first of equal ones; None if there is none."""
+    if one is None or other is None:
+        return one or other
+    return other if other.value > one.value else one
+
+
 def complement_basis(restricted: Array) -> Array | None:
     """Orthonormal basis of ``{z : restrictedᵀz = 0}``; None stands for the whole space.
 

@@ -7,6 +7,8 @@ of the complement, so that what is returned is feasible to rounding.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from orthospca._typing import Array, IntArray
@@ -69,6 +71,15 @@ def polish(problem: Subproblem, candidate: Candidate) -> Candidate:
     support = swap_search(matrix, support, np.arange(problem.n_features))
     found = best_on_support(problem, np.sort(support))
     return candidate if found is None or found.value <= candidate.value else found
+
+
+def best_of_largest(problem: Subproblem, supports: Sequence[IntArray]) -> Candidate | None:
+    """Return the best feasible vector on the largest of some supports that are not too large."""
+    fitting = [support for support in supports if len(support) <= problem.sparsity]
+    most = max(map(len, fitting), default=0)
+    if most == 0:
+        return None
+    return best_of(problem, np.array([support for support in fitting if len(support) == most]))
 
 
 def round_to_support(
