@@ -15,7 +15,7 @@ from orthospca.numerics.exact import variance_down
 from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome, Request
 from orthospca.supports.best import Candidate, better_of
-from orthospca.supports.heuristics import best_of_largest
+from orthospca.supports.heuristics import improved_start
 
 
 class MatrixStages:
@@ -42,7 +42,7 @@ class MatrixStages:
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""
         problem = Subproblem(self._covariance, request.sparsity, request.previous)
-        started = best_of_largest(problem, self._settings.start)
+        started = improved_start(problem, self._settings.start)
         return solve_stage(
             problem,
             self._settings,

@@ -73,13 +73,18 @@ def polish(problem: Subproblem, candidate: Candidate) -> Candidate:
     return candidate if found is None or found.value <= candidate.value else found
 
 
-def best_of_largest(problem: Subproblem, supports: Sequence[IntArray]) -> Candidate | None:
-    """Return the best feasible vector on the largest of some supports that are not too large."""
+def improved_start(problem: Subproblem, supports: Sequence[IntArray]) -> Candidate | None:
+    """Improve the best vector on some supports by swaps; None if there is none.
+
+    Only the largest of those that are not too large are looked at.  Without swaps a vector that is
+    within the tolerance would be kept where another support is a little better.
+    """
     fitting = [support for support in supports if len(support) <= problem.sparsity]
     most = max(map(len, fitting), default=0)
     if most == 0:
         return None
-    return best_of(problem, np.array([support for support in fitting if len(support) == most]))
+    best = best_of(problem, np.array([support for support in fitting if len(support) == most]))
+    return None if best is None else polish(problem, best)
 
 
 def round_to_support(
