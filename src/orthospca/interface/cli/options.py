@@ -1,3 +1,4 @@
+# ruff: noqa: RUF009 (`member` makes a field)
 """The options of the commands, each declared once, in groups that commands share.
 
 A group is a dataclass whose fields are options.  A command that takes one as a parameter has all of
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import wraps
 from pathlib import Path
@@ -25,6 +26,10 @@ DEFAULT_SPARSITY = 5
 
 INPUT, SOLVER, OUTPUT = "Input", "Tolerances and limits", "Output"
 ROWS = "Other rows"
+#: Help of options that are also there alone.
+SECONDS, WORKERS = "Seconds for everything together.", "Parallel workers."
+BROWSER = "Open the report in the browser."
+SILENCE = "No progress and no remarks: results and errors only."
 
 
 def command(function: Callable[..., int]) -> Callable[..., None]:
@@ -37,14 +42,11 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
             flat.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
             continue
         groups[name] = kind
-        hints = get_type_hints(kind, include_extras=True)
-        flat += [
-            inspect.Parameter(
-                each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default,
-                annotation=hints[each.name],
-            )
-            for each in fields(kind)
-        ]  # fmt: skip
+        hints = get_type_hints(kind)
+        for each in fields(kind):
+            hint: Any = hints[each.name]
+            given = Annotated[hint, each.metadata["option"]]
+            flat.append(parameter.replace(name=each.name, default=each.default, annotation=given))
 
     @wraps(function)
     def run(**given: Any) -> None:
@@ -60,6 +62,13 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
 def option(*names: str, panel: str | None = None, **settings: Any) -> Any:
     """An option in a panel of the help."""
     return typer.Option(*names, rich_help_panel=panel, **settings)
+
+
+def member(default: Any, help: str, *names: str, panel: str, **settings: Any) -> Any:
+    """An option of a group."""
+    return field(
+        default=default, metadata={"option": option(*names, panel=panel, help=help, **settings)}
+    )
 
 
 def folder(files: str) -> Any:
@@ -101,10 +110,8 @@ Sparsity = Annotated[
         "or all variables if there are fewer.",
     ),
 ]
-TimeLimit = Annotated[
-    float | None, option(panel=SOLVER, help="Seconds for everything together.")
-]  # fmt: skip
-Jobs = Annotated[int | None, option("--n-jobs", panel=SOLVER, help="Parallel workers.")]
+TimeLimit = Annotated[float | None, option(panel=SOLVER, help=SECONDS)]
+Jobs = Annotated[int | None, option("--n-jobs", panel=SOLVER, help=WORKERS)]
 Proof = Annotated[
     bool,
     option(
@@ -113,90 +120,66 @@ Proof = Annotated[
         help="Write certificate.zip too, a proof that `orthospca verify` checks.",
     ),
 ]
-Open = Annotated[bool, option("--open", panel=OUTPUT, help="Open the report in the browser.")]
-Quiet = Annotated[
-    bool,
-    option(
-        "-q", "--quiet", panel=OUTPUT, help="No progress and no remarks: results and errors only."
-    ),
-]
+Open = Annotated[bool, option("--open", panel=OUTPUT, help=BROWSER)]
+Quiet = Annotated[bool, option("-q", "--quiet", panel=OUTPUT, help=SILENCE)]
 
 
 @dataclass(frozen=True)
 class Reading:
     """How a file is read."""
 
-    correlation: Annotated[
-        bool,
-        option("--correlation", panel=INPUT, help="Use correlations instead of covariances."),
-    ] = False
-    precomputed: Annotated[
-        bool | None,
-        option(
-            "--precomputed/--observations",
-            panel=INPUT,
-            help="Whether DATA is the matrix itself; if not given, observations, and a table that "
-            "looks like a matrix is asked about.",
-        ),
-    ] = None
-    label: Annotated[
-        list[str] | None,
-        option(
-            "--label",
-            panel=INPUT,
-            metavar="COLUMN",
-            help="Leave a column out, by name or by number from 1; may be repeated.",
-        ),
-    ] = None
-    missing: Annotated[
-        MissingValues | None,
-        option(
-            panel=INPUT,
-            help="Missing values: leave out their rows, put the mean of the column, or compute "
-            "each covariance from the rows that have both (the matrix may then be indefinite).",
-        ),
-    ] = None
-    transpose: Annotated[
-        bool,
-        option(
-            "--transpose", panel=INPUT, help="Rows of DATA are variables, columns are observations."
-        ),
-    ] = False
-    header: Annotated[
-        bool | None,
-        option(
-            "--header/--no-header",
-            panel=INPUT,
-            help="Whether the first line of a text file holds names; detected if not given.",
-        ),
-    ] = None
-    decimal: Annotated[
-        DecimalMark | None, option(panel=INPUT, help="How decimals are written; detected.")
-    ] = None
-    encoding: Annotated[
-        str | None, option(panel=INPUT, metavar="NAME", help="Encoding of a text file; detected.")
-    ] = None
-    key: Annotated[
-        str | None,
-        option(
-            panel=INPUT,
-            metavar="NAME",
-            help="The array of an NPZ file that holds several, or the sheet of a workbook.",
-        ),
-    ] = None
+    correlation: bool = member(
+        False, "Use correlations instead of covariances.", "--correlation", panel=INPUT
+    )
+    precomputed: bool | None = member(
+        None,
+        "Whether DATA is the matrix itself; if not given, observations, and a table that looks "
+        "like a matrix is asked about.",
+        "--precomputed/--observations",
+        panel=INPUT,
+    )
+    label: list[str] | None = member(
+        None,
+        "Leave a column out, by name or by number from 1; may be repeated.",
+        panel=INPUT,
+        metavar="COLUMN",
+    )
+    missing: MissingValues | None = member(
+        None,
+        "Missing values: leave out their rows, put the mean of the column, or compute each "
+        "covariance from the rows that have both (the matrix may then be indefinite).",
+        panel=INPUT,
+    )
+    transpose: bool = member(
+        False, "Rows of DATA are variables, columns are observations.", "--transpose", panel=INPUT
+    )
+    header: bool | None = member(
+        None,
+        "Whether the first line of a text file holds names; detected if not given.",
+        "--header/--no-header",
+        panel=INPUT,
+    )
+    decimal: DecimalMark | None = member(None, "How decimals are written; detected.", panel=INPUT)
+    encoding: str | None = member(
+        None, "Encoding of a text file; detected.", panel=INPUT, metavar="NAME"
+    )
+    key: str | None = member(
+        None,
+        "The array of an NPZ file that holds several, or the sheet of a workbook.",
+        panel=INPUT,
+        metavar="NAME",
+    )
 
 
 @dataclass(frozen=True)
 class Limits:
     """How exact a search is to be, and how long it may take."""
 
-    gap: Annotated[float, option(panel=SOLVER, help="Relative tolerance of a component.")] = 1e-4
-    eps: Annotated[float, option(panel=SOLVER, help="Absolute tolerance of a component.")] = 0.0
-    time_limit: TimeLimit = None
-    node_limit: Annotated[
-        int | None, option(panel=SOLVER, help="Nodes for one component.")
-    ] = None  # fmt: skip
-    n_jobs: Jobs = None
+    gap: float = member(1e-4, "Relative tolerance of a component.", panel=SOLVER)
+    eps: float = member(0.0, "Absolute tolerance of a component.", panel=SOLVER)
+    time_limit: float | None = member(None, SECONDS, panel=SOLVER)
+    node_limit: int | None = member(None, "Nodes for one component.", panel=SOLVER)
+    n_jobs: int | None = member(None, WORKERS, panel=SOLVER)
 
     def settings(self, n_components: int, method: str = "branch-and-bound") -> dict[str, Any]:
         """The arguments of ``solve`` that are the same for every sparsity."""
@@ -207,14 +190,12 @@ class Limits:
 class Solver(Limits):
     """The same, and into which blocks the problem may be split."""
 
-    threshold: Annotated[
-        str,
-        option(
-            panel=SOLVER,
-            metavar="NUMBER",
-            help="Entries below this are ignored between blocks; 0 ignores none, auto chooses.",
-        ),
-    ] = "0"
+    threshold: str = member(
+        "0",
+        "Entries below this are ignored between blocks; 0 ignores none, auto chooses.",
+        panel=SOLVER,
+        metavar="NUMBER",
+    )
 
     def settings(self, n_components: int, method: str = "branch-and-bound") -> dict[str, Any]:
         """The arguments of ``solve`` that are the same for every sparsity."""
@@ -233,44 +214,33 @@ class Solver(Limits):
 class Draws:
     """Which other rows are asked."""
 
-    bootstrap: Annotated[
-        bool,
-        option(
-            "--bootstrap",
-            panel=ROWS,
-            help="Draw rows with replacement instead of half of them without.",
-        ),
-    ] = False
-    fraction: Annotated[
-        float | None,
-        option(
-            panel=ROWS,
-            help="Rows in a resample, as a share of all; default 0.5, with --bootstrap 1.",
-        ),
-    ] = None
-    seed: Annotated[int, option(panel=ROWS, help="Seed of folds and resamples.", min=0)] = 0
+    bootstrap: bool = member(
+        False,
+        "Draw rows with replacement instead of half of them without.",
+        "--bootstrap",
+        panel=ROWS,
+    )
+    fraction: float | None = member(
+        None, "Rows in a resample, as a share of all; default 0.5, with --bootstrap 1.", panel=ROWS
+    )
+    seed: int = member(0, "Seed of folds and resamples.", panel=ROWS, min=0)
 
 
 @dataclass(frozen=True)
 class Showing:
     """What is shown, and how much is said."""
 
-    as_json: Annotated[
-        bool,
-        option(
-            "--json",
-            panel=OUTPUT,
-            help="Print the result as JSON, nothing else; write files only with -o.",
-        ),
-    ] = False
-    show_report: Open = False
-    quiet: Quiet = False
-    verbose: Annotated[
-        bool,
-        option(
-            "-v", "--verbose", panel=OUTPUT, help="More progress, and how long each part took."
-        ),
-    ] = False  # fmt: skip
+    as_json: bool = member(
+        False,
+        "Print the result as JSON, nothing else; write files only with -o.",
+        "--json",
+        panel=OUTPUT,
+    )
+    show_report: bool = member(False, BROWSER, "--open", panel=OUTPUT)
+    quiet: bool = member(False, SILENCE, "-q", "--quiet", panel=OUTPUT)
+    verbose: bool = member(
+        False, "More progress, and how long each part took.", "-v", "--verbose", panel=OUTPUT
+    )
 
 
 def parse_sparsity(text: str | None) -> int | list[int] | None:
