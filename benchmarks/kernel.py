@@ -20,7 +20,8 @@ from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import DEFAULT, WalkTuning
 from orthospca.numerics.threads import single_threaded_blas
-from orthospca.supports.heuristics import find_incumbent, polish
+from orthospca.supports.heuristic_path import find_incumbent
+from orthospca.supports.heuristics import polish
 
 #: Columns of the table `steps`: rates are in steps on up to a hundred features a second.
 STEP_COLUMNS = ("features", "p", "gap", "in NumPy", "compiled", "ratio")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -263,7 +265,17 @@ def _solve(
         found = run_stages(stages, problem.sparsity, settings.tolerance, watch, known, recorder)
         certificate = None if recorder is None else recorder.close(found)
         together = _bound_of_all(problem, settings, found, watch)
-    return _result(problem, settings, watch, found, names, stages.note, certificate, together)
+    result = _result(problem, settings, watch, found, names, stages.note, certificate, together)
+    way = isinstance(stages, MatrixStages | WideStages)
+    if found.path or not found.components or settings.method is not Method.BRANCH_AND_BOUND:
+        way = False
+    climb = functools.partial(_climb, given.covariance, problem.sparsity[0], settings)
+    return replace(result, climb=climb) if way else result
+
+
+def _climb(Q: Any, sparsity: int, settings: Settings) -> tuple[Component, ...]:
+    """Prove all sparsities of the first component up to one: what is behind ``Result.path``."""
+    return solve_with(Q, sparsity, 1, replace(settings, rungs=True, proof=False)).known_path
 
 
 def _result(
@@ -290,7 +302,7 @@ def _result(
         feature_names=names,
         total_variance=problem.total_variance,
         note=note,
-        path=found.path,
+        known_path=found.path,
         certificate=certificate,
         objective=str(settings.objective),
         joint_upper_bound=together,

@@ -28,7 +28,7 @@ from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import DEFAULT, WalkTuning
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.supports.best import Candidate
-from orthospca.supports.heuristics import find_incumbent
+from orthospca.supports.heuristic_path import find_incumbent
 
 pytest.importorskip("numba", reason="there is no numba to compile with")
 

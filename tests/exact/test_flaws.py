@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from helpers.cases import explored
 from helpers.exact import ExactMatrix, nearly_orthogonal_support, support_above, within_tolerance
 from helpers.forced import forced_weakness
 from helpers.problems import orthonormal, rotation
@@ -23,7 +24,7 @@ from orthospca.model.tuning import ShareTuning
 from orthospca.search.state import StageState
 from orthospca.search.tree import TreeSearch
 from orthospca.supports.best import best_on_support, no_feasible_vector, upper_on_support
-from orthospca.supports.heuristics import find_incumbent
+from orthospca.supports.heuristic_path import find_incumbent
 
 
 def dominated(size: float, seed: int) -> np.ndarray:
@@ -83,7 +84,7 @@ def test_everything_is_fixed_at_the_cutoff(seed: int, below: int) -> None:
         cutoff = math.nextafter(cutoff, -math.inf)
     tolerance = Tolerance((cutoff - incumbent.value) / 0.999999, 0.0)
     known = StageState(problem, tolerance, Watch(), incumbent)
-    outcome = TreeSearch(known, bound).run([root])
+    outcome = explored(TreeSearch(known, bound), [root])
     exact = ExactMatrix.of(problem.covariance)
     assert support_above(exact, np.zeros((0, 7)), 3, outcome.upper) is None
     assert outcome.upper >= incumbent.value

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -24,7 +24,7 @@ from helpers.exact import exceeds
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.share.node import ShareBound
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Bound, Closed, ClosedBy, Node, NodeBound
+from orthospca.model.nodes import Bound, Closed, Node, NodeBound, NodeReason
 from orthospca.model.result import Result, Status
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
@@ -47,7 +47,9 @@ BRANCHING = Tuning(
     tree=TreeTuning(enumerate_below=1, enumerate_below_strong=1, enumerate_without_incumbent=1),
 )
 #: The relaxation counts as free: no rung is climbed for long, nothing is searched by conditioning.
-RELAXING = replace(BRANCHING, share=ShareTuning(cost=-1))
+RELAXING = replace(
+    BRANCHING, walk=replace(BRANCHING.walk, direct_budget=-1), share=ShareTuning(cost=-1)
+)
 #: It counts as too dear: everything is searched by conditioning.
 WALKING = replace(BRANCHING, share=ShareTuning(cost=math.inf))
 #: Features are tested at once, however far the bound is from the level.
@@ -215,7 +217,7 @@ class Loose:
     def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
         branch = int(node.free[len(node.free) // 2])
         return NodeBound(
-            self.upper(node), ClosedBy.EIGENVALUE, node.included, node.allowed, branch=branch
+            self.upper(node), NodeReason.EIGENVALUE, node.included, node.allowed, branch=branch
         )
 
 
@@ -247,7 +249,7 @@ class Fixing(Loose):
         free = np.setdiff1d(allowed, node.included)
         return NodeBound(
             self.case.upper_of(left),
-            ClosedBy.MULTIPLIERS,
+            NodeReason.MULTIPLIERS,
             node.included,
             allowed,
             branch=int(free[0]) if len(free) else -1,
@@ -275,8 +277,18 @@ def run(
 ) -> Outcome:
     """Branch and bound on all supports, with nothing before it."""
     tolerance = tolerance or Tolerance(1e-9 * case.scale, 0.0)
-    known = StageState(case.problem, tolerance, watch or Watch(), incumbent, upper)
-    return TreeSearch(known, bound, **options).run([case.root])
+    watch, closed = watch or Watch(), options.pop("closed", None)
+    observer = None if closed is None else closed.append
+    known = StageState(case.problem, tolerance, watch, incumbent, upper, observer)
+    return explored(TreeSearch(known, bound, **options), [case.root])
+
+
+def explored(search: TreeSearch, roots: Sequence[Node]) -> Outcome:
+    """Explore, and return how it ended."""
+    try:
+        return search.state.outcome(search.explore(roots))
+    except KeyboardInterrupt:
+        return search.state.interrupted()
 
 
 def is_met(lower: float, upper: float, eps: float = 0.0, gap: float = 0.0) -> bool:
@@ -317,19 +329,19 @@ def check_statuses(result: Result, scale: float, eps: float = 0.0, gap: float = 
         assert result.status is (Status.EXHAUSTED if result.exhausted else Status.OPTIMAL)
 
 
-def check_closed(case: Case, outcome: Outcome, complete: bool) -> None:
+def check_closed(case: Case, outcome: Outcome, closed: list[Closed], complete: bool) -> None:
     """No closed node claims too little; together, with what was removed, they cover everything."""
-    inside = [case.inside(closed) for closed in outcome.closed]
-    for closed, supports in zip(outcome.closed, inside, strict=True):
-        assert case.above(closed.upper, supports) is None, closed
+    inside = [case.inside(each) for each in closed]
+    for each, supports in zip(closed, inside, strict=True):
+        assert case.above(each.upper, supports) is None, each
     for T in case.values if complete else ():
         assert any(T in supports for supports in inside), T
     assert case.above(outcome.upper) is None
 
 
-def check_covered(case: Case, outcome: Outcome) -> None:
+def check_covered(case: Case, closed: Sequence[Closed]) -> None:
     """The closed nodes of a stage, and what was removed from nodes, hold every support."""
-    held = [(closed.upper, case.inside(closed)) for closed in outcome.closed]
+    held = [(each.upper, case.inside(each)) for each in closed]
     for T in case.values:
         holding = [upper for upper, supports in held if T in supports]
         assert holding, T

@@ -89,8 +89,9 @@ def forced_branching(
     }
     if not conditioning:
         rooms["share"] = {"cost": -1.0}
+        rooms["walk"]["direct_budget"] = -1.0
     if not rungs:
-        rooms["rung"] = {"first_budget": -1, "level_budget": -1, "last_budget": -1}
+        rooms["walk"]["rung_budget"] = -1.0
     if eager:
         eagerly = {"between_checks": 10, "first_checks": 2, "fix_within": 1e9}
         rooms["share"] = rooms.get("share", {}) | eagerly

@@ -231,7 +231,7 @@ def test_a_stage_with_a_proof_blames_no_nodes():
     rows = np.random.default_rng(3).standard_normal((50, 70))
     tuning = relaxed()
     small = {"tree": replace(tuning.tree, largest_proof=10_000)}
-    changes = {"share": tuning.share, "rung": tuning.rung, **small}
+    changes = {"share": tuning.share, "walk": tuning.walk, **small}
     result = solve_with(rows.T @ rows, 10, 1, _settings(proof=True, tuning=changes))
     assert result.status is Status.PROOF_LIMIT
     assert words.meaning(result).startswith("only what a certificate can hold was used; the gap of")
@@ -241,8 +241,8 @@ def test_a_stage_with_a_proof_blames_no_nodes():
 def test_rungs_blame_no_nodes():
     """Tests that smaller sparsities left open on the way say that it was for want of work."""
     Q = np.corrcoef(np.random.default_rng(0).standard_normal((60, 40)).T)
-    budgets = replace(DEFAULT.rung, first_budget=0, level_budget=0, last_budget=0)
-    result = solve_with(Q, 6, 1, _settings(gap=1e-9, tuning={"rung": budgets}))
+    budgets = replace(DEFAULT.walk, direct_budget=0, rung_budget=0)
+    result = solve_with(Q, 6, 1, _settings(gap=1e-9, tuning={"walk": budgets}))
     left = {point.status for point in result.path} - {Status.OPTIMAL}
     assert left == {Status.WORK_LIMIT}
 

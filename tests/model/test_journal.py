@@ -23,7 +23,7 @@ def test_bounds_only_tighten() -> None:
     for nodes in range(200):
         lower, upper = float(rng.uniform(0, 1)), float(rng.uniform(2, 3))
         seen.append((lower, upper))
-        assert not journal.report(nodes, 1, lower, upper)
+        assert not journal.tell(journal.record(nodes, 1, lower, upper))
         last = journal.last
         assert last is not None
         assert (last.lower, last.upper) == (max(s[0] for s in seen), min(s[1] for s in seen))
@@ -37,10 +37,10 @@ def test_stages_do_not_mix() -> None:
     """Tests that the bounds of one stage say nothing of the next."""
     journal = Journal(Clock())
     journal.begin_stage(0)
-    journal.report(5, 2, 3.0, 4.0)
+    journal.tell(journal.record(5, 2, 3.0, 4.0))
     journal.begin_stage(1)
     assert journal.last is None
-    journal.report(0, 1, 1.0, 9.0)
+    journal.tell(journal.record(0, 1, 1.0, 9.0))
     assert [(e.stage, e.lower, e.upper) for e in journal.history] == [(0, 3.0, 4.0), (1, 1.0, 9.0)]
 
 
@@ -48,18 +48,18 @@ def test_part_of_a_stage() -> None:
     """Tests that while a part is solved the bounds are of the whole, rounding of the part added."""
     journal = Journal(Clock())
     with journal.of_a_part(2.0, 0.1):
-        journal.report(1, 1, 0.5, 7.0)
+        journal.tell(journal.record(1, 1, 0.5, 7.0))
         assert Fraction(journal.history[-1].upper) >= Fraction(7.0) + Fraction(0.1)
         with journal.of_a_part(3.0, 0.2):
-            journal.report(2, 1, 0.5, 5.0)
+            journal.tell(journal.record(2, 1, 0.5, 5.0))
             exact = Fraction(5.0) + Fraction(0.1) + Fraction(0.2)
             assert exact <= Fraction(journal.history[-1].upper) <= exact + Fraction(1, 10**12)
-            journal.report(3, 0, 0.5, 1.0)
+            journal.tell(journal.record(3, 0, 0.5, 1.0))
             assert journal.history[-1].upper == 3.0
         # The inner part is over: what it proved of the whole stays, and no more.
-        journal.report(4, 0, 0.5, 0.5)
+        journal.tell(journal.record(4, 0, 0.5, 0.5))
         assert journal.history[-1].upper == 2.0
-    journal.report(5, 0, 0.5, 0.5)
+    journal.tell(journal.record(5, 0, 0.5, 0.5))
     assert journal.history[-1].upper == 0.5
 
 
@@ -68,7 +68,7 @@ def test_part_that_fails() -> None:
     journal = Journal(Clock())
     with pytest.raises(KeyboardInterrupt), journal.of_a_part(2.0, 1.0):
         raise KeyboardInterrupt
-    journal.report(1, 0, 0.5, 1.0)
+    journal.tell(journal.record(1, 0, 0.5, 1.0))
     assert journal.history[-1].upper == 1.0
 
 
@@ -82,7 +82,12 @@ def test_callback_hears_and_may_ask_to_stop() -> None:
         return next(answers)
 
     journal = Journal(Clock(), callback)
-    assert [journal.report(k, 1, 0.0, 9.0 - k) for k in range(4)] == [False, False, False, True]
+    assert [journal.tell(journal.record(k, 1, 0.0, 9.0 - k)) for k in range(4)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
     assert heard == journal.history
 
 
@@ -95,7 +100,7 @@ def test_heartbeat_is_of_the_thread_of_the_solve() -> None:
     assert (heard[0].lower, heard[0].upper) == (-math.inf, math.inf)
     assert journal.history == []
     heard.clear()
-    journal.report(1, 1, 0.0, 1.0)
+    journal.tell(journal.record(1, 1, 0.0, 1.0))
     journal.keep_in_touch()
     assert len(heard) == 2
     assert (heard[1].lower, heard[1].upper, heard[1].nodes) == (0.0, 1.0, 1)
@@ -107,7 +112,7 @@ def test_heartbeat_is_of_the_thread_of_the_solve() -> None:
     assert len(heard) == 2
     # Patience: not before the time is up.
     patient = Journal(Clock(), heard.append, heartbeat=1e6)
-    patient.report(1, 1, 0.0, 1.0)
+    patient.tell(patient.record(1, 1, 0.0, 1.0))
     patient.keep_in_touch()
     assert len(heard) == 3
 

@@ -21,7 +21,7 @@ from orthospca.facade import solve_with
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
 from orthospca.model.tolerance import Tolerance
-from orthospca.model.tuning import DescentTuning, ShareTuning, Tuning
+from orthospca.model.tuning import ShareTuning, Tuning, WalkTuning
 from orthospca.search.sequence import Found, run_stages
 from orthospca.search.stages import MatrixStages
 
@@ -123,7 +123,7 @@ def test_time_is_shared_by_the_stages(method: str) -> None:
 
 #: Little is done before a node and for it: here it is the number of nodes that counts.
 HASTY = Tuning(
-    rung=DescentTuning(first_budget=5, level_budget=5, last_budget=0),
+    walk=WalkTuning(direct_budget=5, rung_budget=5),
     share=ShareTuning(cost=20, first_checks=1, patience=1.0, later_patience=1.0),
 )
 

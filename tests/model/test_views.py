@@ -51,7 +51,6 @@ def test_the_same_answer_is_equal():
         {"total_variance": math.nan},
         {"n_features": 14},
         {"exhausted": True},
-        {"path": ()},
         {"stages": ()},
     ],
 )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from helpers import problems
 from helpers.brute_force import stage_interval
 from orthospca import solve
+from orthospca.facade import solve_with
+from orthospca.model.settings import Settings
 
 
 def noise(m: int, n: int, seed: int = 0) -> np.ndarray:
@@ -18,7 +22,8 @@ def noise(m: int, n: int, seed: int = 0) -> np.ndarray:
 def test_the_bound_moves_while_the_ladder_is_climbed(proof):
     """Tests that rungs are heard of before a node of the stage itself is bounded."""
     heard = []
-    solve(noise(60, 50), 7, gap=1e-3, callback=heard.append, proof=proof)
+    settings = replace(Settings.validate(gap=1e-3, proof=proof), rungs=True)
+    solve_with(noise(60, 50), 7, 1, settings, callback=heard.append)
     early = [entry.upper for entry in heard if entry.nodes == 0]
     assert len(set(early)) >= 4
     assert early == sorted(early, reverse=True)

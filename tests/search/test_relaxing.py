@@ -14,7 +14,7 @@ import pytest
 
 from helpers import strategies
 from helpers.brute_force import sequence
-from helpers.cases import EAGER, RELAXING, Supports, check_status, supports_of
+from helpers.cases import EAGER, RELAXING, Supports, check_status, explored, supports_of
 from helpers.optimality import check_feasible, check_stages
 from helpers.strategies import Problem
 from orthospca import Result, Status
@@ -27,8 +27,8 @@ from orthospca.model.result import Progress
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
-from orthospca.model.tuning import DescentTuning, Tuning
-from orthospca.search import methods
+from orthospca.model.tuning import Tuning
+from orthospca.search.ladder import Ladder
 from orthospca.search.methods import solve_stage
 from orthospca.search.state import StageState
 from orthospca.search.tree import TreeSearch
@@ -38,7 +38,7 @@ TUNINGS = (RELAXING, replace(RELAXING, share=replace(EAGER, cost=-1)))
 #: Rungs that resist: the climb is given up after two of them.
 RESISTING = replace(
     RELAXING,
-    rung=DescentTuning(first_budget=-1, level_budget=-1, last_budget=-1),
+    walk=replace(RELAXING.walk, rung_budget=-1.0, direct_budget=-1.0),
     share=replace(EAGER, cost=1e9),
 )
 GAPS = (1e-4, 1e-6)
@@ -118,7 +118,7 @@ def check_parts(seeds: range) -> None:
         tolerance = Tolerance(0.0, GAPS[seed % 2], stage.resolution)
         known = StageState(stage, tolerance, Watch())
         bound = ShareBound(stage, best if inside else 0.0, TUNINGS[seed % 2].share)
-        outcome = TreeSearch(known, bound).run([Node(included, allowed)])
+        outcome = explored(TreeSearch(known, bound), [Node(included, allowed)])
         assert supports.above(outcome.upper, inside) is None
         if not inside:
             assert outcome.status is Status.EXHAUSTED
@@ -282,14 +282,14 @@ def test_rungs_of_a_ladder_that_was_given_up(
 ) -> None:
     """Tests the bound of each sparsity below, from rungs that were not climbed too."""
     given_up = 0
-    real = methods.Ladder.climb
+    real = Ladder.give_up
 
-    def climb(ladder: methods.Ladder, *arguments: Any) -> None:
+    def give_up(ladder: Ladder) -> None:
         nonlocal given_up
-        real(ladder, *arguments)
-        given_up += ladder.given_up
+        real(ladder)
+        given_up += 1
 
-    monkeypatch.setattr(methods.Ladder, "climb", climb)
+    monkeypatch.setattr(Ladder, "give_up", give_up)
     for seed in range(40):
         rng = np.random.default_rng([seed, 23])
         n = int(rng.integers(6, 9))

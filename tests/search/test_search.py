@@ -32,6 +32,7 @@ from helpers.cases import (
     check_covered,
     check_status,
     classical_bound,
+    explored,
     has_spent_features,
     is_met,
     lopsided,
@@ -45,7 +46,7 @@ from helpers.exact import exceeds
 from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Bound, Closed, ClosedBy, Node, NodeBound
+from orthospca.model.nodes import Bound, Closed, Node, NodeBound, NodeReason
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
@@ -75,8 +76,9 @@ def test_any_valid_bound_leads_to_the_optimum(make: Callable, enumerate_below: i
     """Tests weak, absurd, exact and fixing bounds on random problems, to the last node."""
     for seed in range(30):
         case = Case(seed)
-        outcome = run(case, make(case), enumerate_below=enumerate_below)
-        check_closed(case, outcome, complete=True)
+        closed: list[Closed] = []
+        outcome = run(case, make(case), enumerate_below=enumerate_below, closed=closed)
+        check_closed(case, outcome, closed, complete=True)
         if not case.values:
             assert outcome.status is Status.EXHAUSTED
             assert outcome.best is None
@@ -104,8 +106,9 @@ def test_wide_tolerance_leaves_a_valid_bound(make: Callable) -> None:
         incumbent = case.candidate(-1)
         for part in (0.3, 0.7, 1.0, 1.5):
             eps = part * (case.optimum - incumbent.value)
-            outcome = run(case, make(case), Tolerance(eps, 0.0), incumbent=incumbent)
-            check_closed(case, outcome, complete=False)
+            closed: list[Closed] = []
+            outcome = run(case, make(case), Tolerance(eps, 0.0), incumbent=incumbent, closed=closed)
+            check_closed(case, outcome, closed, complete=False)
             check_status(outcome, case.scale, eps)
 
 
@@ -116,10 +119,9 @@ def test_the_same_search_for_any_number_of_threads(make: Callable) -> None:
         case = Case(seed, largest=8, smallest=6)
         runs = []
         for n_jobs in (1, 2, 3):
-            outcome = run(case, make(case), n_jobs=n_jobs)
-            closed = [
-                (tuple(c.included), tuple(c.allowed), c.upper, c.reason) for c in outcome.closed
-            ]
+            nodes: list[Closed] = []
+            outcome = run(case, make(case), n_jobs=n_jobs, closed=nodes)
+            closed = [(tuple(c.included), tuple(c.allowed), c.upper, c.reason) for c in nodes]
             vector = None if outcome.best is None else outcome.best.vector.tolist()
             runs.append((closed, vector, outcome.upper, outcome.status, outcome.nodes))
         assert runs[0] == runs[1] == runs[2]
@@ -151,11 +153,12 @@ def test_no_time_at_all(make: Callable, known: bool) -> None:
         if not case.values:
             continue
         upper = case.optimum + case.scale if known else math.inf
-        outcome = run(case, make(case), watch=Watch(time_limit=0.0), upper=upper)
+        closed: list[Closed] = []
+        outcome = run(case, make(case), watch=Watch(time_limit=0.0), upper=upper, closed=closed)
         assert outcome.status is Status.TIME_LIMIT
         assert outcome.best is None
         assert outcome.upper == upper
-        assert outcome.closed == ()
+        assert closed == []
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -273,15 +276,16 @@ def test_roots_that_overlap_or_are_missing() -> None:
         n = len(case.matrix)
         roots = [Node(np.array([i]), np.arange(n)) for i in range(n)]
         tolerance = Tolerance(1e-9 * case.scale, 0.0)
-        known = StageState(case.problem, tolerance, Watch())
-        outcome = TreeSearch(known, Weak(case)).run(roots)
+        nodes: list[Closed] = []
+        known = StageState(case.problem, tolerance, Watch(), observer=nodes.append)
+        outcome = explored(TreeSearch(known, Weak(case)), roots)
         assert outcome.status is Status.OPTIMAL
         check_status(outcome, case.scale, tolerance.eps)
-        check_closed(case, outcome, complete=True)
+        check_closed(case, outcome, nodes, complete=True)
         known = StageState(case.problem, tolerance, Watch(), upper=1e9)
-        closed = Closed(np.arange(0), np.arange(n), case.optimum, ClosedBy.ENUMERATED)
-        known.record.enter(closed)
-        assert TreeSearch(known, Weak(case)).run([]).upper == case.optimum
+        closed = Closed(np.arange(0), np.arange(n), case.optimum, NodeReason.ENUMERATED)
+        known.close(closed)
+        assert explored(TreeSearch(known, Weak(case)), []).upper == case.optimum
 
 
 #: The methods, with what makes them branch; the last two with conditioning alone, which leaves the
@@ -355,7 +359,9 @@ def check_stages(
         part, _ = case.problem.without_spent_features()
         for eps in (0.0, 0.3 * distance, 1.1 * distance):
             settings = settings_of(name, Tolerance(eps, 0.0))
-            outcome = solve_stage(case.problem, settings, Watch(node_limit=5000), first)
+            closed: list[Closed] = []
+            watch = Watch(node_limit=5000)
+            outcome = solve_stage(case.problem, settings, watch, first, observer=closed.append)
             assert case.above(outcome.upper) is None, (seed, eps)
             assert outcome.best is not None
             assert outcome.best.value <= case.optimum + case.slack
@@ -363,7 +369,7 @@ def check_stages(
             assert outcome.status in (Status.OPTIMAL, Status.PRECISION), (seed, eps)
             check_rungs(part, outcome)
             if not has_spent_features(case):
-                check_covered(case, outcome)
+                check_covered(case, closed)
 
 
 @pytest.mark.parametrize("rank", [None, 1, -1])
@@ -589,11 +595,12 @@ def test_what_fixing_removes(make: Callable) -> None:
             continue
         incumbent = case.candidate(int(case.rng.choice([0, 0, 1])))
         eps = float(case.rng.choice([1e-9, 0.01, 0.05])) * case.scale
-        outcome = run(case, make(case), Tolerance(eps, 0.0), incumbent=incumbent)
-        check_closed(case, outcome, complete=True)
-        check_covered(case, outcome)
-        taken = [closed for closed in outcome.closed if closed.kept is not None]
-        assert all(closed.reason is ClosedBy.FIXED for closed in taken)
+        closed: list[Closed] = []
+        outcome = run(case, make(case), Tolerance(eps, 0.0), incumbent=incumbent, closed=closed)
+        check_closed(case, outcome, closed, complete=True)
+        check_covered(case, closed)
+        taken = [each for each in closed if each.kept is not None]
+        assert all(closed.reason is NodeReason.FIXED for closed in taken)
         assert all(closed.upper <= outcome.upper for closed in taken)
         removed += len(taken)
     assert removed >= 10

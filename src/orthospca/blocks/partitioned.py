@@ -26,7 +26,7 @@ from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.exact import variance_down
 from orthospca.numerics.rounding import add_up, mul_up
-from orthospca.search.methods import bound_without_branching
+from orthospca.search.closing import bound_without_branching
 from orthospca.search.outcome import Request
 from orthospca.supports.best import Candidate
 from orthospca.wide.stage import WideProblem

@@ -102,4 +102,4 @@ def solve_block(task: Task, supervisor: Supervisor) -> Outcome:
         outcome = task.run(watch)
     if watch.interrupted and supervisor.watch is not None:
         supervisor.watch.interrupted = True
-    return replace(outcome, closed=())
+    return outcome

@@ -25,7 +25,7 @@ from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.validation import validate_nonnegative
-from orthospca.supports.heuristics import find_incumbent
+from orthospca.supports.heuristic_path import find_incumbent
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import ClosedBy, Node, NodeBound
+from orthospca.model.nodes import Node, NodeBound, NodeReason
 from orthospca.model.stage import Subproblem
 from orthospca.numerics import rigor
 from orthospca.numerics.rounding import TINY, add_up, mul_up, raised, root_of_squares_up
@@ -150,7 +150,7 @@ class ClassicalBound:
             return NodeBound(upper, reason, node.included, node.allowed)
         eigenvalue, direction = eigenvalue_bound(problem, node.allowed)
         if eigenvalue < upper:
-            upper, reason = eigenvalue, ClosedBy.EIGENVALUE
+            upper, reason = eigenvalue, NodeReason.EIGENVALUE
         weight = np.where(np.isin(node.allowed, node.included), -1.0, np.abs(direction))
         return NodeBound(
             upper,
@@ -161,17 +161,17 @@ class ClassicalBound:
             supports=(round_to_support(problem, direction, node.included, node.allowed),),
         )
 
-    def cheap(self, node: Node) -> tuple[float, ClosedBy]:
+    def cheap(self, node: Node) -> tuple[float, NodeReason]:
         """Bounds that need no eigenvalue, on the adjusted covariance."""
         problem, size = self.problem, self.problem.sparsity
         matrix = problem.projected[np.ix_(node.allowed, node.allowed)]
         found = [
-            (gershgorin_bound(matrix, size), ClosedBy.GERSHGORIN),
-            (frobenius_bound(matrix, size), ClosedBy.FROBENIUS),
+            (gershgorin_bound(matrix, size), NodeReason.GERSHGORIN),
+            (frobenius_bound(matrix, size), NodeReason.FROBENIUS),
         ]
         if self.deficit is not None:
             included = np.isin(node.allowed, node.included)
             trace = trace_bound(matrix.diagonal(), included, size)
-            found.append((raised(trace + size * self.deficit, 4), ClosedBy.TRACE))
+            found.append((raised(trace + size * self.deficit, 4), NodeReason.TRACE))
         upper, reason = min(found, key=lambda pair: pair[0])
         return add_up(upper, mul_up(size, problem.projected_radius)), reason

@@ -15,7 +15,8 @@ from orthospca.model.stage import Subproblem
 from orthospca.numerics.exact import total_down, variance_down
 from orthospca.numerics.rigor import ORTHOGONALITY
 from orthospca.supports.best import Candidate, best_on_support, complement_basis
-from orthospca.supports.heuristics import find_incumbent, polish
+from orthospca.supports.heuristic_path import find_incumbent
+from orthospca.supports.heuristics import polish
 
 #: Rounds in which every component is sought anew.
 ROUNDS = 60

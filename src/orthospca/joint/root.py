@@ -21,7 +21,7 @@ from orthospca.numerics.rounding import add_up, mul_up
 from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome
 from orthospca.supports.best import values_on_supports
-from orthospca.supports.heuristics import find_incumbent
+from orthospca.supports.heuristic_path import find_incumbent
 
 #: Features that M is of, at most.
 LARGEST = 64

@@ -52,6 +52,33 @@ class Status(str, Enum):
         return self in (Status.OPTIMAL, Status.EXHAUSTED)
 
 
+class ClosedBy(str, Enum):
+    """What the bound of a component rests on: the last of the means that were needed."""
+
+    CAP = "earlier stage"
+    """The bound of an earlier component, which holds for later ones too."""
+    ROWS = "row sums"
+    """Sums of entries or of variances, which cost next to nothing."""
+    WALK = "direct walk"
+    """A conditioned search of all features."""
+    TRACES = "traces"
+    """A conditioned search of data, of which few rows are computed."""
+    BORDER = "border rule"
+    """What is proved for one feature less leaves too few features for a larger support."""
+    RUNG = "rung"
+    """A conditioned search of the features that the border rule leaves."""
+    RELAXATION = "relaxation"
+    """One share relaxation."""
+    TREE = "tree"
+    """Branch and bound."""
+    ENUMERATION = "enumeration"
+    """All supports were tested."""
+    BLOCKS = "blocks"
+    """Bounds of all blocks, and of what the threshold ignores."""
+    SET = "set"
+    """The bound of a set of components."""
+
+
 @dataclass(frozen=True)
 class Progress:
     """The state of a search at one moment.
@@ -72,6 +99,8 @@ class Progress:
     block : int
         The block being worked on, where the problem was split into blocks and the record is not
         about all of them (the numbers are: they speak of the stage); -1 otherwise.
+    proved_by : ClosedBy or None
+        What the bound rests on; None where nothing is said of it.
     """
 
     stage: int
@@ -81,6 +110,7 @@ class Progress:
     upper: float
     elapsed: float
     block: int = -1
+    proved_by: ClosedBy | None = None
 
     @property
     def gap(self) -> float:
@@ -116,6 +146,9 @@ class Component:
     deflated_variance : float or None
         Variance in the deflated matrix; only with ``method="deflation"``, whose certificate speaks
         of that matrix.
+    closed_by : ClosedBy or None
+        What closed the stage, as far as it is closed: the last of the means that were needed; None
+        where that was not recorded.
     """
 
     vector: Array
@@ -125,6 +158,7 @@ class Component:
     nodes: int = 0
     runtime: float = 0.0
     deflated_variance: float | None = None
+    closed_by: ClosedBy | None = None
 
     @property
     def support(self) -> IntArray:

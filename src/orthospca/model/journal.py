@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from orthospca.model.clock import Clock
-from orthospca.model.result import Progress
+from orthospca.model.result import ClosedBy, Progress
 from orthospca.numerics.rounding import add_up
 
 Callback = Callable[[Progress], "bool | None"]
@@ -55,23 +55,22 @@ class Journal:
         """The last entry on this stage."""
         return self.history[-1] if len(self.history) > self._first else None
 
-    def record(self, nodes: int, open_nodes: int, lower: float, upper: float) -> Progress:
+    def record(
+        self, nodes: int, open_nodes: int, lower: float, upper: float, by: ClosedBy | None = None
+    ) -> Progress:
         """Record where the search stands."""
         upper = max(add_up(upper, self._rounding), self._floor)
         lower = -add_up(-lower, self._rounding)
         last = self.last
         if last is not None:
             # What was proved stays proved: bounds only ever tighten.
+            by = by if upper < last.upper else last.proved_by
             lower, upper = max(lower, last.lower), min(upper, last.upper)
-        entry = Progress(self.stage, nodes, open_nodes, lower, upper, self._clock.elapsed)
+        entry = Progress(self.stage, nodes, open_nodes, lower, upper, self._clock.elapsed, -1, by)
         if last is not None and (last.lower, last.upper) == (lower, upper):
             self.history.pop()
         self.history.append(entry)
         return entry
-
-    def report(self, nodes: int, open_nodes: int, lower: float, upper: float) -> bool:
-        """Record where the search stands and tell the callback; whether it asks to stop."""
-        return self.tell(self.record(nodes, open_nodes, lower, upper))
 
     @contextmanager
     def of_a_part(self, outside: float, rounding: float = 0.0) -> Iterator[None]:

@@ -11,7 +11,7 @@ from types import FrameType
 
 from orthospca.model.clock import Clock
 from orthospca.model.journal import HEARTBEAT, Callback, Journal
-from orthospca.model.result import Progress, Status
+from orthospca.model.result import ClosedBy, Progress, Status
 
 #: Operations a second that dense linear algebra does at least, on one thread.
 SPEED = 3e9
@@ -91,9 +91,11 @@ class Watch:
             return Status.NODE_LIMIT
         return None
 
-    def report(self, nodes: int, open_nodes: int, lower: float, upper: float) -> None:
+    def report(
+        self, nodes: int, open_nodes: int, lower: float, upper: float, by: ClosedBy | None = None
+    ) -> None:
         """Record where the search stands, and tell the callback unless it asked to stop."""
-        entry = self.journal.record(nodes, open_nodes, lower, upper)
+        entry = self.journal.record(nodes, open_nodes, lower, upper, by)
         if not self.interrupted:
             self.tell(entry)
 
@@ -154,5 +156,7 @@ class QuietWatch(Watch):
         """As of the watch itself, which keeps in touch with the callback."""
         return self._watch.out_of_time()
 
-    def report(self, nodes: int, open_nodes: int, lower: float, upper: float) -> None:
+    def report(
+        self, nodes: int, open_nodes: int, lower: float, upper: float, by: ClosedBy | None = None
+    ) -> None:
         """Say nothing."""

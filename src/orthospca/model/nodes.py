@@ -13,7 +13,7 @@ from orthospca._typing import IntArray
 from orthospca.model.limits import Watch
 
 
-class ClosedBy(str, Enum):
+class NodeReason(str, Enum):
     """Why a node was closed; together with the multipliers this is the skeleton of a proof."""
 
     SUPPORT = "support"
@@ -87,7 +87,7 @@ class Closed:
     ----------
     included, allowed : integer arrays
     upper : float
-    reason : ClosedBy
+    reason : NodeReason
     proof : object
         The multipliers, or the tree, behind it.
     kept : tuple of two integer arrays, or None
@@ -98,7 +98,7 @@ class Closed:
     included: IntArray
     allowed: IntArray
     upper: float
-    reason: ClosedBy
+    reason: NodeReason
     proof: Any = None
     kept: tuple[IntArray, IntArray] | None = None
 
@@ -111,7 +111,7 @@ class NodeBound:
     ----------
     upper : float
         Proved.
-    reason : ClosedBy
+    reason : NodeReason
         Which bound gave it.
     branch : int
         The index to branch on if the node stays open.
@@ -127,7 +127,7 @@ class NodeBound:
     """
 
     upper: float
-    reason: ClosedBy
+    reason: NodeReason
     included: IntArray
     allowed: IntArray
     branch: int = -1

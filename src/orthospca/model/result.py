@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.model import saving, showing, views
 from orthospca.model.component import (
+    ClosedBy,
     Component,
     Progress,
     Status,
@@ -24,7 +25,15 @@ from orthospca.model.component import (
 )
 from orthospca.numerics.exact import total_down
 
-__all__ = ["Component", "Progress", "Result", "Status", "format_gap", "relative_gap"]
+__all__ = [
+    "ClosedBy",
+    "Component",
+    "Progress",
+    "Result",
+    "Status",
+    "format_gap",
+    "relative_gap",
+]
 
 #: The pictures of a result: ``plot_loadings`` and so on of :mod:`orthospca.plotting`.
 PICTURES = ("loadings", "scree", "orthogonality", "convergence", "scores", "biplot")
@@ -70,9 +79,10 @@ class Result:
     note : str
         How the problem was split into blocks and why, whether all ties were examined, or why the
         bound of a set is what it is; empty where there is nothing to say.
-    path : tuple of Component
-        The first component for sparsity 1, 2, … up to the one asked for, each with what was proved
-        of it on the way; empty where the way was another.
+    known_path : tuple of Component
+        As much of :attr:`path` as was proved on the way.
+    climb : callable or None
+        Proves the rest of it; not kept in files and copies.
     certificate : Certificate or None
         With ``proof=True``: what a checker needs (:class:`orthospca.Certificate`).
     objective : str
@@ -116,7 +126,8 @@ class Result:
     feature_names: tuple[str, ...] | None = None
     total_variance: float = math.nan
     note: str = ""
-    path: tuple[Component, ...] = ()
+    known_path: tuple[Component, ...] = ()
+    climb: Callable[[], tuple[Component, ...]] | None = None
     certificate: Any = None
     objective: str = "stagewise"
     joint_upper_bound: float = math.nan
@@ -134,6 +145,17 @@ class Result:
         if math.isnan(self.joint_upper_bound):
             return math.nan
         return relative_gap(self.joint_variance, self.joint_upper_bound)
+
+    @property
+    def path(self) -> tuple[Component, ...]:
+        """The first component for sparsity 1, 2, … up to the one asked for, each with its bound.
+
+        They are sought when they are first looked at, unless they were met on the way, as by
+        :func:`orthospca.sparsity_path`; empty where there is no such way.
+        """
+        if not self.known_path and self.climb is not None:
+            object.__setattr__(self, "known_path", self.climb())
+        return self.known_path
 
     @property
     def n_components(self) -> int:
@@ -233,8 +255,11 @@ class Result:
             self.objective,
             comparable(self.joint_upper_bound),
             self.stages,
-            self.path,
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What climbs holds the matrix.
+        return {**self.__dict__, "climb": None}
 
     def __repr__(self) -> str:
         return views.short(self)

@@ -12,7 +12,7 @@ import numpy as np
 
 from orthospca._errors import InputError
 from orthospca.model import words
-from orthospca.model.component import Component, Progress, Status
+from orthospca.model.component import ClosedBy, Component, Progress, Status
 
 if TYPE_CHECKING:
     from orthospca.model.result import Result
@@ -41,11 +41,8 @@ def to_dict(result: Result) -> dict[str, Any]:
         "total_variance": _encode(result.total_variance),
         "feature_names": None if result.feature_names is None else list(result.feature_names),
         "components": [_component_to_dict(component) for component in result.stages],
-        "path": [_component_to_dict(component) for component in result.path],
-        "history": [
-            [e.stage, e.nodes, e.open_nodes, _encode(e.lower), _encode(e.upper), e.elapsed]
-            for e in result.history
-        ],
+        "path": [_component_to_dict(component) for component in result.known_path],
+        "history": [_entry_to_list(entry) for entry in result.history],
     }
 
 
@@ -86,12 +83,13 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
         "guarantee": float(content["guarantee"]),
         "runtime": float(content["runtime"]),
         "history": tuple(
-            Progress(e[0], e[1], e[2], float(e[3]), float(e[4]), e[5]) for e in content["history"]
+            Progress(e[0], e[1], e[2], float(e[3]), float(e[4]), e[5], -1, _means(*e[6:]))
+            for e in content["history"]
         ),
         "feature_names": None if names is None else tuple(names),
         "total_variance": float(content["total_variance"]),
         "note": str(content.get("note", "")),
-        "path": tuple(path),
+        "known_path": tuple(path),
         "objective": str(content.get("objective", "stagewise")),
         "joint_upper_bound": float(content.get("joint_upper_bound", math.nan)),
     }
@@ -107,7 +105,13 @@ def _component_to_dict(component: Component) -> dict[str, Any]:
         "nodes": component.nodes,
         "runtime": component.runtime,
         "deflated_variance": _encode(component.deflated_variance),
+        "closed_by": component.closed_by,
     }
+
+
+def _entry_to_list(entry: Progress) -> list[Any]:
+    bounds = _encode(entry.lower), _encode(entry.upper)
+    return [entry.stage, entry.nodes, entry.open_nodes, *bounds, entry.elapsed, entry.proved_by]
 
 
 def _component_from_dict(record: dict[str, Any], n_features: int) -> Component:
@@ -125,7 +129,13 @@ def _component_from_dict(record: dict[str, Any], n_features: int) -> Component:
         nodes=int(record["nodes"]),
         runtime=float(record["runtime"]),
         deflated_variance=None if deflated is None else float(deflated),
+        closed_by=_means(record.get("closed_by")),
     )
+
+
+def _means(name: str | None = None) -> ClosedBy | None:
+    """What a bound rests on, if that is said."""
+    return ClosedBy(name) if name else None
 
 
 def _encode(number: float | None) -> float | str | None:

@@ -34,6 +34,8 @@ class Settings:
     objective : Objective
     start : tuple of integer arrays
         Supports that may be good ones, as those of a similar problem are: they are tried first.
+    rungs : bool
+        Whether every sparsity up to the one asked for is to be proved as well.
     """
 
     method: Method = Method.BRANCH_AND_BOUND
@@ -45,6 +47,7 @@ class Settings:
     proof: bool = False
     objective: Objective = Objective.STAGEWISE
     start: tuple[IntArray, ...] = ()
+    rungs: bool = False
 
     @classmethod
     def validate(

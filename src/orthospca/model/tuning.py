@@ -10,29 +10,6 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class HeuristicTuning:
-    """How good supports are looked for.
-
-    Attributes
-    ----------
-    starts : int
-        Rows from which supports are grown.
-    polished : int
-        Supports improved by swaps, best first.
-    polish_all_from : int
-        With fewer features than this one will do: a search that finds better ones costs little.
-    largest_elimination : int
-        Backward elimination needs the eigenvectors of the whole matrix; beyond this it costs too
-        much.
-    """
-
-    starts: int = 60
-    polished: int = 3
-    polish_all_from: int = 150
-    largest_elimination: int = 60
-
-
-@dataclass(frozen=True)
 class WalkTuning:
     """The conditioned search.
 
@@ -68,6 +45,11 @@ class WalkTuning:
         Work of the compiled loop after which a walk is cut into parts.
     parts : int
         How many parts.
+    direct_budget, largest_direct : float, int
+        Of the first attempt on a stage, over all features, and with how many it is made: with more
+        of them a single step costs more than the rungs that leave few.
+    rung_budget : float
+        Of a rung below the last one.
     """
 
     enumerate_below: int = 64
@@ -84,32 +66,9 @@ class WalkTuning:
     compiled_speed: float = 16.0
     split_after: float = 400.0
     parts: int = 96
-
-
-@dataclass(frozen=True)
-class DescentTuning:
-    """The first attempt on a stage.
-
-    Attributes
-    ----------
-    levels : tuple of float
-        Levels above the incumbent, relative to it, on the way to the cutoff.
-    first_budget, level_budget, last_budget : float
-        Of the first attempt, of a coarser level, and of the last attempt after all of them.
-    compiled_share : float
-        How many times the first budget it may be where the compiled loop is there.  Measured on
-        noise: 115 variables with p = 10 take 15 to 18 s instead of 35, and with p = 20, where the
-        relaxation does better, some seconds are lost.
-    passes : int
-        Times that features are ruled out anew, as long as better components are found.
-    """
-
-    levels: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
-    first_budget: float = 1500
-    level_budget: float = 2000
-    last_budget: float = 20_000
-    compiled_share: float = 6.0
-    passes: int = 3
+    direct_budget: float = 300.0
+    largest_direct: int = 600
+    rung_budget: float = 600.0
 
 
 @dataclass(frozen=True)
@@ -280,14 +239,7 @@ class SavingTuning:
 class Tuning:
     """All of them."""
 
-    heuristics: HeuristicTuning = field(default_factory=HeuristicTuning)
     walk: WalkTuning = field(default_factory=WalkTuning)
-    descent: DescentTuning = field(default_factory=DescentTuning)
-    rung: DescentTuning = field(
-        default_factory=lambda: DescentTuning(
-            first_budget=600, level_budget=200, last_budget=0, compiled_share=1.0
-        )
-    )
     share: ShareTuning = field(default_factory=ShareTuning)
     tree: TreeTuning = field(default_factory=TreeTuning)
     wide: WideTuning = field(default_factory=WideTuning)

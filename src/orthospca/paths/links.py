@@ -42,7 +42,7 @@ def taken_over(larger: Result | None, sparsity: int) -> Result | None:
         sparsity=(sparsity,) * len(larger.sparsity),
         runtime=0.0,
         history=(),
-        path=larger.path[:sparsity],
+        known_path=larger.known_path[:sparsity],
     )
 
 

@@ -160,7 +160,8 @@ def path_as_set(
             return _certified_result(point, sparsity, larger)
         known = math.inf if larger is None else larger.stages[0].upper_bound
         watcher = _Watcher(sparsity, callback, links, known if count == 1 else math.inf)
-        limited = replace(settings, time_limit=seconds)
+        # All sparsities of a first component are proved on the way to the largest one.
+        limited = replace(settings, time_limit=seconds, rungs=larger is None)
         start = () if point is None else (point,)
         result = solve_with(covariance, sparsity, count, limited, threshold, watcher, learnt, start)
         rungs.update(_certified(result))
@@ -237,15 +238,15 @@ def _certified_result(point: Component, sparsity: int, larger: Result) -> Result
         guarantee=add_up(point.upper_bound, -point.variance),
         runtime=0.0,
         history=(),
-        path=larger.path[:sparsity],
+        known_path=larger.known_path[:sparsity],
     )
 
 
 def _met_on_the_way(larger: Result, sparsity: int) -> Result | None:
     """What was found and proved for a sparsity on the way to a larger one, as a result."""
-    if len(larger.sparsity) > 1 or len(larger.path) < sparsity:
+    if len(larger.sparsity) > 1 or len(larger.known_path) < sparsity:
         return None
-    point = larger.path[sparsity - 1]
+    point = larger.known_path[sparsity - 1]
     if np.count_nonzero(point.vector) > sparsity:
         return None
     if point.status is not Status.OPTIMAL:
@@ -262,7 +263,7 @@ def _is_closer(result: Result, other: Result) -> bool:
 
 def _certified(result: Result) -> dict[int, Component]:
     """The first components for smaller sparsities that a solve has certified on its way."""
-    points = enumerate(result.path, start=1)
+    points = enumerate(result.known_path, start=1)
     return {size: point for size, point in points if point.status is Status.OPTIMAL}
 
 

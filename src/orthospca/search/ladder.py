@@ -10,19 +10,21 @@ See ``docs/theory/ladder.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from orthospca._typing import IntArray
 from orthospca.bounds.conditioning.walk import Tally
-from orthospca.model.limits import Watch
+from orthospca.model.limits import QuietWatch
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import AIM, Tolerance
 from orthospca.numerics.rounding import add_up
-from orthospca.search.outcome import NOTHING_TO_RESUME, Argument, Ground, Resumption, Rung
+from orthospca.search.closing import close_rung
+from orthospca.search.outcome import Argument, Ground, Rung
 from orthospca.search.state import StageState
 from orthospca.search.views import StageView, value_of, with_rounding
 from orthospca.supports.best import Candidate
@@ -32,8 +34,6 @@ SHARE_OF_GAIN = 0.05
 #: … but it need not be proved closer than this share of the tolerance asked for.
 SMALLEST_SHARE = 0.2
 
-#: Features that may be looked at, all rungs together, to see what the climb so far promises.
-LOOKED_AT = 2**24
 #: Shares of the time of a stage after which good vectors are no longer looked for, and after which
 #: rungs are given up where other means are left.
 SHARE_OF_HEURISTICS, SHARE_OF_RUNGS = 0.15, 0.35
@@ -42,12 +42,6 @@ HARD = 2
 
 #: Shares of its size by which a level is raised until rounding leaves no doubt, and how often.
 LIFT, LIFTS = 2.0**-48, 8
-
-#: Closes what is left of a rung, or does what it can in little time.
-Closer = Callable[[StageState[Subproblem], Settings], None]
-
-
-def _do_nothing() -> None: ...
 
 
 def searched(
@@ -77,49 +71,51 @@ class Ladder:
     view : StageView
     size : int
         The sparsity of the stage: the last rung.
-    tolerance : Tolerance
+    stage : StageState
+        Tolerance, watch and incumbent of the stage.
     settings : Settings
-    watch : Watch
-    close : callable
     caps : sequence of float
         Bounds for sparsities 1, 2, … that are known already.
-    resumption : Resumption
-        Rungs that were proved before, and who is told of new ones.
+    proved : sequence of Rung
+        What was proved before.
     """
 
     def __init__(
         self,
         view: StageView,
         size: int,
-        tolerance: Tolerance,
+        stage: StageState[Any],
         settings: Settings,
-        watch: Watch,
-        close: Closer,
         caps: Sequence[float] = (),
-        resumption: Resumption = NOTHING_TO_RESUME,
+        proved: Sequence[Rung] = (),
     ) -> None:
         self.view = view
         self.size = size
-        self.tolerance = tolerance
+        self.tolerance = stage.tolerance
         self.settings = settings
-        self.watch = watch
+        self.watch = QuietWatch(stage.watch)
         self.rungs: list[Rung] = []
         self.best: list[Candidate | None] = [None] * (size + 1)
         self._resisted = 0
         self.given_up = False
-        self._close = close
         self._caps = [*caps, *[math.inf] * (size - len(caps))]
-        self._begun = resumption
+        self._proved = proved
         self.tally = Tally()
+        if stage.best is not None:
+            self.offer(stage.best, int(np.count_nonzero(stage.best.vector)))
+
+    def _out_of_time(self) -> bool:
+        """Whether vectors have been looked for long enough."""
+        return self.watch.out_of_time() or self.watch.clock.is_gone(SHARE_OF_HEURISTICS)
 
     def find(self) -> None:
+        """Look for good vectors of the sparsity asked for."""
+        for size, candidate in enumerate(self.view.find(self._out_of_time)):
+            self.offer(candidate, size)
+
+    def refine(self) -> None:
         """Look for good vectors of every sparsity."""
-        clock, out_of_time = self.watch.clock, self.watch.out_of_time
-
-        def stop() -> bool:
-            return out_of_time() or clock.is_gone(SHARE_OF_HEURISTICS)
-
-        for size, candidate in enumerate(self.view.find(stop)):
+        for size, candidate in enumerate(self.view.refine(self._out_of_time)):
             self.offer(candidate, size)
 
     def offer(self, candidate: Candidate | None, size: int = 1) -> None:
@@ -150,39 +146,35 @@ class Ladder:
             upper = max(upper, self.view.bound_without_level(size, upper))
         return upper
 
-    def climb(
-        self, patience: float = math.inf, on_the_way: Callable[[], None] = _do_nothing
-    ) -> None:
-        """Prove the rungs below the last one, as far as each is worth it.
-
-        Parameters
-        ----------
-        patience : float
-            Work after which the climb is given up, as it is when rungs resist or its share of the
-            time is gone; unless it is infinite.
-        on_the_way : callable
-            Called after rungs, so often that an :meth:`outlook` each time costs little.
-        """
+    def begin(self) -> None:
+        """Prove the first rung, which takes no search."""
         first, ground = self.view.first_bound(), Ground.SINGLE
         if self._caps[0] < first:
             first, ground = self._caps[0], Ground.CAP
         self.rungs = [Rung(1, self.best[1], first, argument=Argument(ground))]
-        seldom = math.ceil(self.view.n_features * self.size**2 / LOOKED_AT)
-        for size in range(2, self.size):
-            if patience < math.inf and self._should_give_up(patience):
-                self.given_up = True
-                self.rungs = list(self.completed()[: self.size - 1])
-                return
-            self.rungs.append(self._taken(size) or self._rung(size))
-            if (best := self.best[self.size]) is not None:
-                self._begun.tell(self.completed, best)
-            if size % seldom == 0:
-                on_the_way()
 
-    def _should_give_up(self, patience: float) -> bool:
-        """Whether other means promise more than the rungs that are left."""
+    def prove(self, size: int) -> None:
+        """Prove the next rung, as far as it is worth it."""
+        self.rungs.append(self._taken(size) or self._rung(size))
+
+    def should_give_up(self, patience: float) -> bool:
+        """Whether other means promise more than the rungs that are left.
+
+        Parameters
+        ----------
+        patience : float
+            Work after which they do, as they do when rungs resist or their share of the time is
+            gone; unless it is infinite.
+        """
+        if patience == math.inf:
+            return False
         late = self.tally.work > patience or self.watch.clock.is_gone(SHARE_OF_RUNGS)
         return late or self._resisted >= HARD
+
+    def give_up(self) -> None:
+        """Leave the rungs that are left with what follows from the others."""
+        self.given_up = True
+        self.rungs = list(self.completed()[: self.size - 1])
 
     def completed(self) -> tuple[Rung, ...]:
         """Return all rungs, with what follows from them for those that are still to come."""
@@ -194,7 +186,7 @@ class Ladder:
 
     def _taken(self, size: int) -> Rung | None:
         """A rung that was proved before, and as closely as is asked for now."""
-        rung = self._begun.rungs[size - 1] if size <= len(self._begun.rungs) else None
+        rung = self._proved[size - 1] if size <= len(self._proved) else None
         best = self.best[size]
         if rung is None or rung.best is None or best is None or rung.argument is None:
             return None
@@ -226,8 +218,8 @@ class Ladder:
             return Rung(size, best, outside, argument=Argument(Ground.SIEVE, level, kept))
         if self.watch.out_of_time():
             return Rung(size, best, cap, argument=why)
-        known = self.state(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
-        self._close(known, self.settings)
+        known = self.state_of(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
+        close_rung(known, self.settings, relaxed=not view.relaxes)
         self._resisted += known.upper > level
         if known.best is not None and known.lower > best.value:
             (best,) = view.whole([known.best], kept)
@@ -288,7 +280,7 @@ class Ladder:
         kept = np.union1d(sieve.kept, np.flatnonzero(best.vector))
         return *self.view.restricted(kept, size), max(sieve.outside, level)
 
-    def state(
+    def state_of(
         self,
         problem: Subproblem,
         kept: IntArray,

@@ -12,8 +12,7 @@ import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.bounds.conditioning.steps import NO_STEPS, Tree
-from orthospca.model.nodes import Closed
-from orthospca.model.result import Status
+from orthospca.model.result import ClosedBy, Status
 from orthospca.supports.best import Candidate
 
 
@@ -183,8 +182,8 @@ class Outcome:
     status : Status
     nodes : int
         Nodes evaluated.
-    closed : tuple of Closed
-        Every closed node and why: they cover all supports, unless nodes were left open.
+    closed_by : ClosedBy
+        What the bound rests on.
     guarantee : float or None
         What the variance can be short of the best one, known before the search; None if that is
         what the bound says.
@@ -198,7 +197,14 @@ class Outcome:
     upper: float
     status: Status
     nodes: int
-    closed: tuple[Closed, ...] = field(default=(), repr=False)
+    closed_by: ClosedBy = ClosedBy.CAP
     guarantee: float | None = None
     deflated_value: float | None = None
     rungs: tuple[Rung, ...] = ()
+
+    def embedded(self, places: IntArray, n: int) -> Outcome:
+        """Return the outcome in terms of the n features of which these were a part."""
+        if self.best is None:
+            return self
+        rungs = tuple(rung.embedded(places, n) for rung in self.rungs)
+        return replace(self, best=self.best.embedded(places, n), rungs=rungs)

@@ -12,7 +12,7 @@ import numpy as np
 
 from orthospca._typing import Array
 from orthospca.model.limits import Watch
-from orthospca.model.result import Component, Status
+from orthospca.model.result import ClosedBy, Component, Status
 from orthospca.model.tolerance import Tolerance
 from orthospca.numerics.rigor import RANK_TOLERANCE
 from orthospca.numerics.rounding import add_up
@@ -193,7 +193,7 @@ def _tell_end(component: Component, watch: Watch) -> None:
     value = component.variance if value is None else value
     told = watch.journal.last
     if told is None or value > told.lower or component.upper_bound < told.upper:
-        watch.report(component.nodes, 0, value, component.upper_bound)
+        watch.report(component.nodes, 0, value, component.upper_bound, component.closed_by)
 
 
 class _Sequence:
@@ -322,6 +322,7 @@ class _Sequence:
             nodes=outcome.nodes,
             runtime=seconds,
             deflated_variance=outcome.deflated_value,
+            closed_by=outcome.closed_by,
         )
         guarantee = outcome.guarantee
         guarantee = add_up(upper, -value) if guarantee is None else guarantee
@@ -343,6 +344,7 @@ class _Sequence:
         upper = max(min(outcome.upper, old.upper_bound), lower.value)
         component = replace(
             old,
+            closed_by=outcome.closed_by if outcome.upper < old.upper_bound else old.closed_by,
             vector=lower.vector,
             variance=lower.value,
             upper_bound=upper,
@@ -358,19 +360,32 @@ class _Sequence:
         self.components[later] = [component]
         self.guarantees[later] = [guarantee]
         self.ladders[later] = [ladder]
-        if k == 0 and ladder:
-            self.path = tuple(self._point(rung) for rung in ladder if rung.best)
+        if k == 0:
+            self._take_path(ladder, component)
         if lower is best:
             self._raise_earlier(component.variance)
             self._exchange()
 
     def take(self, component: Component, guarantee: float, ladder: tuple[Rung, ...] = ()) -> None:
         """Append a component."""
-        if self._stages.nested and ladder and not self.components:
-            self.path = tuple(self._point(rung) for rung in ladder if rung.best)
+        if not self.components:
+            self._take_path(ladder, component)
         self.components.append(component)
         self.guarantees.append(guarantee)
         self.ladders.append(ladder)
+
+    def _take_path(self, ladder: tuple[Rung, ...], first: Component) -> None:
+        """Take what a ladder says of all sparsities, unless nothing was done for the smaller ones.
+
+        That is so where a stage was closed directly, and its rungs are there for a certificate.
+        """
+        if not self._stages.nested or not ladder:
+            return
+        points = tuple(self._point(rung) for rung in ladder if rung.best)
+        climbed = any(len(x.argument.steps) for x in ladder[:-1] if x.argument is not None)
+        closed = all(point.status is Status.OPTIMAL for point in points)
+        if climbed or closed or first.closed_by not in (ClosedBy.WALK, None):
+            self.path = points
 
     def _point(self, rung: Rung) -> Component:
         """What is known for one sparsity; where its budget was spent, the gap says so."""

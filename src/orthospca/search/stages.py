@@ -81,7 +81,7 @@ class DeflatedStages:
             return outcome
         x = outcome.best.vector
         best = Candidate(variance_down(self._covariance, x), x)
-        return replace(outcome, best=best, deflated_value=outcome.best.value, closed=())
+        return replace(outcome, best=best, deflated_value=outcome.best.value)
 
 
 def deflate(matrix: Array, x: Array) -> Array:

@@ -5,42 +5,22 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from orthospca.bounds.conditioning.steps import Tree
 from orthospca.bounds.conditioning.walk import Tally
-from orthospca.bounds.share.node import Proved
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Closed, ClosedBy, Node
-from orthospca.model.result import Status
+from orthospca.model.nodes import Closed, Node, NodeReason
+from orthospca.model.result import ClosedBy, Status
 from orthospca.model.tolerance import Tolerance
 from orthospca.search.outcome import Argument, Outcome
 from orthospca.supports.best import Candidate
 
-#: Multipliers and trees of closed nodes are kept up to this many bytes; the reasons always are.
-LARGEST_RECORD = 2**29
-
-
-class StepLog:
-    """The closed nodes of a stage and why each was closed."""
-
-    def __init__(self) -> None:
-        self.closed: list[Closed] = []
-        self.upper = -math.inf
-        self._bytes = 0
-
-    def enter(self, closed: Closed) -> None:
-        """Enter a closed node: its bound counts, and why it was closed is kept."""
-        self.upper = max(self.upper, closed.upper)
-        size = _bytes_of(closed.proof)
-        self._bytes += size
-        if size and self._bytes > LARGEST_RECORD:
-            closed = replace(closed, proof=None)
-        self.closed.append(closed)
+#: Is told of every node that is closed, and why.
+Observer = Callable[[Closed], None]
 
 
 class OpenNodes:
@@ -107,15 +87,18 @@ class StageState(Generic[P]):
         The incumbent.
     upper : float
         A bound on the whole stage known beforehand.
+    observer : callable, optional
+        Told of every node that is closed.
 
     Attributes
     ----------
     best : Candidate or None
     nodes : int
         Nodes evaluated.
-    record : StepLog
     open : OpenNodes
         Until a search begins, everything.
+    trying : ClosedBy
+        What is at work on the open nodes, and has closed the others.
     argument : Argument or None
         Why the bound known of the whole stage holds.
     tree : tuple of float and Tree, or None
@@ -131,18 +114,21 @@ class StageState(Generic[P]):
         watch: Watch,
         best: Candidate | None = None,
         upper: float = math.inf,
+        observer: Observer | None = None,
     ) -> None:
         self.problem = problem
         self.tolerance = tolerance
         self.watch = watch
         self.best = best
         self.nodes = 0
-        self.record = StepLog()
         self.open = OpenNodes([Node(np.arange(0), np.arange(problem.n_features))])
+        self.trying = ClosedBy.WALK
         self.argument: Argument | None = None
         self.tree: tuple[float, Tree] | None = None
         self.tally = Tally()
-        self._known_upper = upper
+        self._known_upper, self._known_by = upper, ClosedBy.CAP
+        self._closed_upper = -math.inf
+        self._observer = observer
 
     @property
     def lower(self) -> float:
@@ -155,31 +141,47 @@ class StageState(Generic[P]):
         return self.tolerance.cutoff(self.lower)
 
     @property
+    def searched_upper(self) -> float:
+        """Proved bound from nodes alone: the largest of what is closed, open and in hand."""
+        return max(self._closed_upper, self.open.upper, self.lower)
+
+    @property
     def upper(self) -> float:
-        """Proved bound on the stage: the largest of what is closed, open and in hand."""
-        found = max(self.record.upper, self.open.upper, self.lower)
-        return max(min(self._known_upper, found), self.lower)
+        """Proved bound on the stage."""
+        return max(min(self._known_upper, self.searched_upper), self.lower)
+
+    @property
+    def proved_by(self) -> ClosedBy:
+        """What the bound rests on."""
+        return self._known_by if self._known_upper <= self.searched_upper else self.trying
 
     def improve(self, candidate: Candidate | None) -> None:
         """Take a candidate if it is better than the incumbent."""
         if candidate is not None and candidate.value > self.lower:
             self.best = candidate
 
-    def tighten(self, upper: float, argument: Argument | None = None) -> None:
-        """Take note of a bound on the whole stage, and of why it holds."""
+    def tighten(self, upper: float, by: ClosedBy, argument: Argument | None = None) -> None:
+        """Take note of a bound on the whole stage, of what proved it, and of why it holds."""
         if upper < self._known_upper:
-            self._known_upper, self.argument = upper, argument
+            self._known_upper, self._known_by, self.argument = upper, by, argument
 
-    def settle(self, upper: float, reason: ClosedBy) -> None:
+    def close(self, closed: Closed) -> None:
+        """Take note of a node that is closed: nothing in it exceeds its bound."""
+        self._closed_upper = max(self._closed_upper, closed.upper)
+        if self._observer is not None:
+            self._observer(closed)
+
+    def settle(self, upper: float, by: ClosedBy) -> None:
         """Close the whole stage: nothing in it exceeds the bound."""
         everything = np.arange(self.problem.n_features)
-        self.record.enter(Closed(everything[:0], everything, upper, reason))
+        self.trying = by
+        self.close(Closed(everything[:0], everything, upper, NodeReason.CLIMBED))
         self.open.working = []
 
     def tell(self, open_nodes: int | None = None) -> None:
         """Report where the stage stands."""
         count = len(self.open) if open_nodes is None else open_nodes
-        self.watch.report(self.nodes, count, self.lower, self.upper)
+        self.watch.report(self.nodes, count, self.lower, self.upper, self.proved_by)
 
     def interrupted(self) -> Outcome:
         """End as it stands."""
@@ -195,11 +197,4 @@ class StageState(Generic[P]):
             # All nodes are closed: what is left of the gap is rounding.
             nothing = self.best is None and upper == -math.inf
             verdict = Status.EXHAUSTED if nothing else Status.PRECISION
-        return Outcome(self.best, upper, verdict, self.nodes, tuple(self.record.closed))
-
-
-def _bytes_of(proof: object) -> int:
-    """Memory taken by multipliers or by a tree; the rest is small."""
-    if isinstance(proof, Tree):
-        return proof.nbytes
-    return proof.multipliers.nbytes if isinstance(proof, Proved) else 0
+        return Outcome(self.best, upper, verdict, self.nodes, self.proved_by)

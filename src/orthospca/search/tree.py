@@ -14,11 +14,10 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from orthospca._typing import IntArray
-from orthospca.model.nodes import Bound, Closed, ClosedBy, Node
-from orthospca.model.result import Status
+from orthospca.model.nodes import Bound, Closed, Node, NodeReason
+from orthospca.model.result import ClosedBy, Status
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import TreeTuning
-from orthospca.search.outcome import Outcome
 from orthospca.search.outline import Outline, Written
 from orthospca.search.state import StageState
 from orthospca.supports.best import (
@@ -49,7 +48,8 @@ class TreeSearch:
     ----------
     state : StageState
         What is known of the stage; the search adds to it.
-    bound : Bound
+    bound : Bound or None
+        None if every node is to be enumerated.
     enumerate_below : int
         Nodes with at most this many supports are enumerated.
     n_jobs : int, optional
@@ -62,7 +62,7 @@ class TreeSearch:
     def __init__(
         self,
         state: StageState[Subproblem],
-        bound: Bound,
+        bound: Bound | None,
         *,
         enumerate_below: int = 1,
         n_jobs: int | None = None,
@@ -77,13 +77,6 @@ class TreeSearch:
         self.tuning = tuning or TreeTuning()
         self.outline = outline
 
-    def run(self, roots: Sequence[Node]) -> Outcome:
-        """Explore, and return how it ended; as :meth:`explore`."""
-        try:
-            return self.state.outcome(self.explore(roots))
-        except KeyboardInterrupt:
-            return self.state.interrupted()
-
     def explore(self, roots: Sequence[Node]) -> Status | None:
         """Explore until nothing is open or a limit is met, and return which.
 
@@ -94,6 +87,7 @@ class TreeSearch:
         """
         known = self.state
         known.open.working = list(roots)
+        known.trying = ClosedBy.ENUMERATION if self.bound is None else ClosedBy.RELAXATION
         with Parallel(n_jobs=self.n_jobs, backend="threading") as pool:
             nodes: list[Node] = list(roots)
             while nodes:
@@ -105,6 +99,8 @@ class TreeSearch:
                 self._evaluate_round(pool, nodes)
                 known.tell()
                 nodes = self._next_round()
+                if nodes:
+                    known.trying = ClosedBy.TREE
         return None
 
     def _evaluate_round(self, pool: Parallel, nodes: Sequence[Node]) -> None:
@@ -124,9 +120,9 @@ class TreeSearch:
         known = self.state
         known.improve(evaluation.best)
         for closed in evaluation.removed:
-            known.record.enter(closed)
+            known.close(closed)
         if evaluation.closed is not None:
-            known.record.enter(evaluation.closed)
+            known.close(evaluation.closed)
         if self.outline is not None and evaluation.written is not None:
             self.outline.enter(evaluation.written)
         if evaluation.open is not None:
@@ -148,9 +144,9 @@ class TreeSearch:
         return [child for node in waiting.working for child in node.children()]
 
     def _close(self, node: Node) -> None:
-        reason = ClosedBy.EIGENVALUE if node.payload is None else ClosedBy.MULTIPLIERS
+        reason = NodeReason.EIGENVALUE if node.payload is None else NodeReason.MULTIPLIERS
         closed = Closed(node.included, node.allowed, node.upper, reason, node.proof)
-        self.state.record.enter(closed)
+        self.state.close(closed)
 
     def _evaluate(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
         """Solve a node, or bound it."""
@@ -162,6 +158,7 @@ class TreeSearch:
     def _bound(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
         """Bound a node: it is closed, or stays open, perhaps with fewer indices."""
         problem = self.problem
+        assert self.bound is not None, "an enumeration has no nodes to bound"
         bound = self.bound(node, cutoff, self.state.watch)
         upper = min(bound.upper, node.upper)
         best = incumbent
@@ -204,7 +201,7 @@ class TreeSearch:
         if len(node.allowed) <= problem.sparsity or len(node.included) >= problem.sparsity:
             return self._solve_support(node, incumbent)
         if self.outline is None and no_feasible_vector(problem, node.allowed):
-            return _closed(node, -math.inf, ClosedBy.INFEASIBLE, incumbent)
+            return _closed(node, -math.inf, NodeReason.INFEASIBLE, incumbent)
         count = count_supports(len(node.included), len(node.allowed), problem.sparsity)
         if count <= self.enumerate_below:
             return self._enumerate(node, incumbent, cutoff)
@@ -217,7 +214,7 @@ class TreeSearch:
         if incumbent is not None and (best is None or best.value < incumbent.value):
             best = incumbent
         upper = min(node.upper, upper_on_support(self.problem, support))
-        closed = _closed(node, upper, ClosedBy.SUPPORT, best)
+        closed = _closed(node, upper, NodeReason.SUPPORT, best)
         return replace(closed, written=Written(node, tested=True))
 
     def _enumerate(self, node: Node, incumbent: Candidate | None, cutoff: float) -> _Evaluation:
@@ -227,7 +224,7 @@ class TreeSearch:
         )
         if found.complete:
             upper = min(node.upper, found.upper)
-            closed = _closed(node, upper, ClosedBy.ENUMERATED, found.best)
+            closed = _closed(node, upper, NodeReason.ENUMERATED, found.best)
             return replace(closed, written=Written(node, tested=True))
         left = replace(node, branch=int(node.free[0]))
         return _Evaluation(found.best, open=left, written=Written(left))
@@ -236,7 +233,7 @@ class TreeSearch:
 def _closed(
     node: Node,
     upper: float,
-    reason: ClosedBy,
+    reason: NodeReason,
     best: Candidate | None = None,
     proof: object = None,
 ) -> _Evaluation:
@@ -245,4 +242,4 @@ def _closed(
 
 def _removed(node: Node, kept: tuple[IntArray, IntArray], upper: float, proof: object) -> Closed:
     """Return the supports of a node that are not between the kept indices, as a closed node."""
-    return Closed(node.included, node.allowed, upper, ClosedBy.FIXED, proof, kept=kept)
+    return Closed(node.included, node.allowed, upper, NodeReason.FIXED, proof, kept=kept)

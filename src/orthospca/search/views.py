@@ -13,13 +13,12 @@ import numpy as np
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.bounds.border import bound_without_level, largest_squares, stays
 from orthospca.bounds.classical import gershgorin_bound
+from orthospca.bounds.share.node import LARGEST_RELAXED
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.rounding import add_up
 from orthospca.supports.best import Candidate
 from orthospca.supports.heuristic_path import HeuristicPath
 
-#: Features up to which the relaxation of a whole stage is worth while.
-LARGEST_RELAXED = 2000
 #: Rounds of a rule are worth while as long as they drop this share of the features.
 WORTH_WHILE = 0.05
 
@@ -43,6 +42,11 @@ class StageView(Protocol):
     n_features: int
 
     @property
+    def problem(self) -> Subproblem | None:
+        """The stage as a matrix, if it is one."""
+        ...
+
+    @property
     def relaxes(self) -> bool:
         """Whether the whole stage can be given to the relaxation."""
         ...
@@ -58,7 +62,11 @@ class StageView(Protocol):
         ...
 
     def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
-        """Find good vectors for every sparsity; at position s the best with at most s nonzeros."""
+        """Find good vectors for the largest sparsity; at position s those with s nonzeros."""
+        ...
+
+    def refine(self, stop: Callable[[], bool]) -> list[Candidate | None]:
+        """Find good vectors for every sparsity, from those that were found."""
         ...
 
     def follow(
@@ -131,7 +139,7 @@ class MatrixView:
         self.problem = problem
         self.n_features = problem.n_features
         self._untouched = np.setdiff1d(np.arange(self.n_features), problem.touched)
-        self._climb = HeuristicPath(problem)
+        self._found = HeuristicPath(problem)
 
     @property
     def resolution(self) -> float:
@@ -161,18 +169,23 @@ class MatrixView:
         return sums
 
     def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
-        """Find good vectors for every sparsity."""
-        self._climb = HeuristicPath(self.problem)
-        self._climb.run(stop)
-        return self._climb.best
+        """Grow supports up to the sparsity of the stage."""
+        self._found = HeuristicPath(self.problem)
+        self._found.run(stop)
+        return self._found.best
+
+    def refine(self, stop: Callable[[], bool]) -> list[Candidate | None]:
+        """Let neighbouring sparsities improve each other."""
+        self._found.refine(stop)
+        return self._found.best
 
     def follow(
         self, best: Candidate, size: int, stop: Callable[[], bool]
     ) -> list[Candidate | None]:
         """Find vectors for larger sparsities that a better one for a smaller sparsity leads to."""
-        if self._climb.offer(best):
-            self._climb.spread(size, size)
-        return self._climb.best
+        if self._found.offer(best):
+            self._found.spread(size, size)
+        return self._found.best
 
     def whole(self, found: Sequence[Candidate], features: IntArray) -> list[Candidate]:
         """Return candidates of a restricted stage, whose matrix has the same entries."""
@@ -216,7 +229,7 @@ class MatrixView:
     def bound_before_rungs(
         self, best: Candidate, size: int, level: float, stop: Callable[[], bool]
     ) -> float:
-        """None: rungs cost next to nothing."""
+        """None: a matrix is walked over itself."""
         return math.inf
 
 

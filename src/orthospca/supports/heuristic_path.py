@@ -14,7 +14,7 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.model.stage import Subproblem
 from orthospca.supports.best import Candidate, best_on_support, values_on_supports
-from orthospca.supports.heuristics import entering_value
+from orthospca.supports.heuristics import eliminate, entering_value, polish
 
 #: Rows from which supports are grown, at most.
 MOST_STARTS = 24
@@ -28,8 +28,17 @@ SOLVED = 2
 TRIED = 6
 #: Order up to which a factor tells whether a form is positive semidefinite: more would take long.
 LARGEST_FACTOR = 1500
+#: Order up to which features are eliminated one after the other from the whole.
+LARGEST_ELIMINATION = 400
 #: Products from which the smallest eigenvalue is estimated otherwise, for each end.
 PRODUCTS = 12
+
+
+def find_incumbent(problem: Subproblem) -> Candidate | None:
+    """Return a good feasible vector for the sparsity of a stage, or None if none was found."""
+    path = HeuristicPath(problem)
+    path.run()
+    return path.best[-1]
 
 
 class HeuristicPath:
@@ -59,7 +68,10 @@ class HeuristicPath:
         self._stop: Callable[[], bool] = lambda: False
 
     def run(self, stop: Callable[[], bool] | None = None) -> None:
-        """Grow, then hand what was found down and up."""
+        """Grow supports up to the largest size, and improve what that leads to by swaps.
+
+        Smaller sizes have what was met on the way; :meth:`refine` improves them too.
+        """
         self._stop = stop or self._stop
         alone = self._diagonal.copy()
         alone[self.problem.touched] = -np.inf
@@ -72,6 +84,16 @@ class HeuristicPath:
             self._grow_exactly()
         else:
             self._grow()
+        matrix = self.problem.penalised
+        if len(matrix) <= LARGEST_ELIMINATION and self.size < len(matrix):
+            self._try(eliminate(matrix, self.size))
+        best = self.best[self.size]
+        if best is not None and not self._stop():
+            self.offer(polish(self.problem, best))
+
+    def refine(self, stop: Callable[[], bool] | None = None) -> None:
+        """Hand what was found down to all smaller sizes, and up again."""
+        self._stop = stop or self._stop
         self.spread(self.size, 1)
 
     def _take_partners(self, row: int) -> None:

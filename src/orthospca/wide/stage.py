@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -20,8 +19,8 @@ from orthospca.model.limits import Watch
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.numerics.rounding import mul_up
-from orthospca.search.methods import climb_stage
 from orthospca.search.outcome import Outcome, Request
+from orthospca.search.stage import StageSearch
 from orthospca.search.state import StageState
 from orthospca.search.views import Sieve
 from orthospca.wide.view import DataView
@@ -85,9 +84,10 @@ class WideProblem:
         tolerance = settings.tolerance.at_resolution(4 * view.rounding)
         known = StageState(view, tolerance, watch, hint, request.cap)
         try:
-            outcome = climb_stage(
+            search = StageSearch(
                 view, request.sparsity, known, settings, request.caps, request.resumption
             )
+            outcome = search.run()
         except KeyboardInterrupt:
             outcome = known.interrupted()
         self.largest_matrix = max(self.largest_matrix, view.largest_matrix)
@@ -95,7 +95,7 @@ class WideProblem:
             # Some features were left out: nothing is proved to be exhausted.
             verdict = watch.verdict() or Status.FEATURE_LIMIT
             return Outcome(None, known.upper, verdict, 0)
-        return replace(outcome, closed=())
+        return outcome
 
     def view(self, request: Request, members: BoolArray | None = None) -> DataView:
         """Return what the ladder asks of a stage."""

@@ -130,6 +130,9 @@ class DataView:
             B = B - self.images @ self.previous[indices].T
         return B
 
+    #: It is not a matrix.
+    problem = None
+
     # Good vectors
 
     def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
@@ -137,7 +140,12 @@ class DataView:
         problem, kept = self.restricted(self._pool(stop), self.sparsity)
         climb = HeuristicPath(problem)
         climb.run(stop)
+        climb.refine(stop)
         return self._take(climb, kept)
+
+    def refine(self, stop: Callable[[], bool]) -> list[Candidate | None]:
+        """All that was found: power iterations cost more than what follows them."""
+        return list(self._found)
 
     def follow(
         self, best: Candidate, size: int, stop: Callable[[], bool]

@@ -13,10 +13,12 @@ from orthospca.bounds.share.claim import Claim, Multipliers
 from orthospca.bounds.share.fixing import ruled_in, ruled_out
 from orthospca.bounds.share.method import ShareMethod
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import ClosedBy, Node, NodeBound
+from orthospca.model.nodes import Node, NodeBound, NodeReason
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import ShareTuning
 
+#: Features up to which the relaxation of a whole stage is worth while.
+LARGEST_RELAXED = 2000
 #: The relaxation is scaled by the value of a vector, unless that is so much smaller than Q.
 SMALLEST_SCALE = 1e-3
 
@@ -173,7 +175,7 @@ class _Work:
             branch = int(self.iterate.features[np.argmin(undecided)])
         return NodeBound(
             self.upper,
-            ClosedBy.MULTIPLIERS,
+            NodeReason.MULTIPLIERS,
             self.included,
             self.allowed,
             branch=branch,

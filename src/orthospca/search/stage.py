@@ -1,0 +1,242 @@
+"""One stage, whatever it is given by: directly, rung by rung, and then by all means.
+
+Most stages are closed by one conditioned walk over all features.  Where that does not suffice the
+ladder is climbed, and what its last rung leaves is given to everything there is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from orthospca._methods import Method
+from orthospca._typing import IntArray
+from orthospca.bounds.share.node import relaxation_cost
+from orthospca.model.result import ClosedBy, Status
+from orthospca.model.settings import Settings
+from orthospca.model.stage import Subproblem
+from orthospca.search.closing import close_classically, close_thoroughly, walk
+from orthospca.search.ladder import Ladder, searched
+from orthospca.search.outcome import (
+    NOTHING_TO_RESUME,
+    Argument,
+    Ground,
+    Outcome,
+    Resumption,
+    Rung,
+)
+from orthospca.search.state import StageState
+from orthospca.search.views import StageView, with_rounding
+from orthospca.supports.best import Candidate
+
+#: Features that may be looked at, all rungs together, to see what the climb so far promises.
+LOOKED_AT = 2**24
+#: Times that features are ruled out anew, as long as better components are found.
+PASSES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some features of a stage, and what is proved of the others.
+
+    Attributes
+    ----------
+    problem : Subproblem
+        The stage on these features.
+    kept : integer array
+        Which they are.
+    level : float
+        At which the others were ruled out.
+    outside : float
+        Proved bound on what uses another feature.
+    """
+
+    problem: Subproblem
+    kept: IntArray
+    level: float
+    outside: float
+
+
+class StageSearch:
+    """The search of one stage; with the bounds of the paper alone there is one rung, the last.
+
+    Parameters
+    ----------
+    view : StageView
+    size : int
+        The sparsity of the stage.
+    state : StageState
+        What is known of the stage: tolerance, watch, incumbent and bound.
+    settings : Settings
+    caps : sequence of float
+        Proved bounds for sparsities 1, 2, … that are known already.
+    resumption : Resumption
+        Rungs that were proved before, and who is told of new ones.
+    """
+
+    def __init__(
+        self,
+        view: StageView,
+        size: int,
+        state: StageState[Any],
+        settings: Settings,
+        caps: Sequence[float] = (),
+        resumption: Resumption = NOTHING_TO_RESUME,
+    ) -> None:
+        self.view = view
+        self.size = size
+        self.state = state
+        self.settings = settings
+        self.resumption = resumption
+        self.ladder = Ladder(view, size, state, settings, caps, resumption.rungs)
+        self.full = settings.method is Method.BRANCH_AND_BOUND
+
+    def run(self) -> Outcome | None:
+        """Search; None if no feasible vector was found."""
+        state, ladder, size = self.state, self.ladder, self.size
+        state.tighten(self.view.cheap_bound(size), ClosedBy.ROWS, Argument(Ground.SUMS))
+        ladder.find()
+        state.improve(ladder.best[size])
+        state.tell(1)
+        if state.best is None:
+            return None
+        if size == 1:
+            ladder.begin()
+            state.settle(ladder.below, ClosedBy.ROWS)
+            return replace(state.outcome(), rungs=tuple(ladder.rungs))
+        direct = self.full and not (self.settings.rungs or self.resumption.rungs)
+        if direct and self._close_directly():
+            if self.settings.proof:
+                # A certificate names every rung, and takes little for those that nothing rests on.
+                ladder.begin()
+                ladder.give_up()
+            return self.end()
+        if self.full:
+            self._climb()
+        bound, argument = ladder.without_level(size, ladder.below)
+        state.tighten(bound, ClosedBy.BORDER, argument)
+        state.tell(1)
+        return self.end(self._last_rung())
+
+    def end(self, verdict: Status | None = None) -> Outcome:
+        """How it ended, with all rungs where they were climbed."""
+        outcome = self.state.outcome(verdict)
+        if not self.ladder.rungs:
+            return outcome
+        last = Rung(self.size, outcome.best, outcome.upper, argument=self.state.argument)
+        return replace(outcome, rungs=(*self.ladder.rungs, last))
+
+    def _climb(self) -> None:
+        """Prove the rungs below the last one, as far as each is worth it."""
+        state, ladder, view = self.state, self.ladder, self.view
+        patience = math.inf
+        if view.relaxes:
+            # Rungs may cost what the relaxation of the whole stage is expected to.
+            patience = relaxation_cost(view.n_features, self.settings.tuning.share)
+        ladder.refine()
+        ladder.begin()
+        seldom = math.ceil(view.n_features * self.size**2 / LOOKED_AT)
+        for size in range(2, self.size):
+            if ladder.should_give_up(patience):
+                ladder.give_up()
+                break
+            ladder.prove(size)
+            best = ladder.best[self.size]
+            if best is not None:
+                self.resumption.tell(ladder.completed, best)
+            if size % seldom == 0:
+                self._tell_outlook()
+        state.improve(ladder.best[self.size])
+
+    def _tell_outlook(self) -> None:
+        """Say what the rungs so far prove of the stage: the next ones will only prove more."""
+        state, upper = self.state, self.ladder.outlook()
+        if upper >= state.upper:
+            return
+        if not self.settings.proof:
+            # A certificate has no place for this argument, and does without it when the ladder
+            # ends.
+            state.tighten(upper, ClosedBy.BORDER)
+        state.watch.report(state.nodes, 1, state.lower, upper, ClosedBy.BORDER)
+
+    def _last_rung(self) -> Status | None:
+        """Close what is left at the cutoff; why it stopped, if it did."""
+        state, view, ladder = self.state, self.view, self.ladder
+        for _ in range(PASSES):
+            if state.watch.out_of_time():
+                return state.watch.verdict(state.nodes)
+            best = state.best
+            assert best is not None
+            level = state.cutoff - 2 * view.rounding
+            problem, kept, outside = ladder.part(self.size, level, best)
+            if problem is None:
+                outside = with_rounding(outside, view)
+                state.tighten(outside, ClosedBy.BORDER, Argument(Ground.SIEVE, level, kept))
+                state.settle(outside, ClosedBy.BORDER)
+                return None
+            if state.watch.out_of_time():
+                return state.watch.verdict(state.nodes)
+            part = Part(problem, kept, level, outside)
+            verdict = self._close(part, best, self._thoroughly)
+            too_many = with_rounding(outside, view) > state.cutoff
+            again = state.lower > best.value and (verdict is not None or too_many)
+            if not again or state.watch.out_of_time():
+                break
+        if verdict is None and too_many:
+            return state.watch.verdict() or Status.FEATURE_LIMIT
+        return verdict
+
+    def _thoroughly(self, local: StageState[Subproblem]) -> Status | None:
+        if self.full:
+            return close_thoroughly(local, self.settings, not self.ladder.given_up)
+        return close_classically(local, self.settings)
+
+    def _directly(self, local: StageState[Subproblem]) -> Status | None:
+        budget = self.settings.tuning.walk.direct_budget
+        return None if walk(local, self.settings, budget) else Status.WORK_LIMIT
+
+    def _close_directly(self) -> bool:
+        """Try to do without rungs: by a walk over all features, or by traces of data."""
+        state, view, best = self.state, self.view, self.state.best
+        assert best is not None
+        level = state.cutoff - 2 * view.rounding
+        if view.problem is not None:
+            if view.n_features > self.settings.tuning.walk.largest_direct:
+                return False
+            whole = Part(view.problem, np.arange(view.n_features), level, level)
+            return self._close(whole, best, self._directly) is None
+        traced = view.bound_before_rungs(best, self.size, level, state.watch.out_of_time)
+        state.tighten(traced, ClosedBy.TRACES)
+        return traced <= state.cutoff
+
+    def _close(
+        self,
+        part: Part,
+        best: Candidate,
+        close: Callable[[StageState[Subproblem]], Status | None],
+    ) -> Status | None:
+        """Close a part of the stage; what stopped that."""
+        state, view = self.state, self.view
+        outside = with_rounding(part.outside, view)
+        local = self.ladder.state_of(part.problem, part.kept, best, state.tolerance, state.upper)
+        local.watch, local.nodes = state.watch, state.nodes
+        try:
+            with state.watch.of_a_part(outside, view.rounding):
+                verdict = close(local)
+        finally:
+            # An interrupt leaves what was found and proved so far.
+            upper, argument = searched(local, part.kept, part.level, view, self.settings.proof)
+            upper = max(upper, outside)
+            ruled_out = part.outside <= part.level
+            state.tighten(upper, local.proved_by, argument if ruled_out else None)
+            state.nodes = local.nodes
+            if local.best is not None and local.lower > best.value:
+                state.improve(*view.whole([local.best], part.kept))
+                self.ladder.offer(state.best, self.size)
+        if verdict is None:
+            state.settle(upper, local.proved_by)
+        return verdict
