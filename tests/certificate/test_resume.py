@@ -20,13 +20,16 @@ from orthospca.certificate import recorder
 from orthospca.facade import solve_with
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT, SavingTuning
-from orthospca.search import methods
+from orthospca.search import ladder
+from orthospca.search.closing import close_rung
 
 
-def solve_saving(Q: Any, *asked: Any, resume: Path, callback: Any = None, **options: Any) -> Result:
+def solve_saving(
+    Q: Any, *asked: Any, resume: Path, callback: Any = None, rungs: bool = False, **options: Any
+) -> Result:
     """As ``solve``, but saved after every stage and every rung."""
     tuning = replace(DEFAULT, saving=SavingTuning(every=0.0, apart=0.0))
-    settings = Settings.validate(**options, proof=True, tuning=tuning)
+    settings = replace(Settings.validate(**options, proof=True, tuning=tuning), rungs=rungs)
     return solve_with(Q, *asked, settings, callback=callback, resume=resume)
 
 
@@ -98,23 +101,24 @@ def test_proved_rungs_are_not_proved_again(
     Q = correlations() if kind == "matrix" else wide_rows()
     file, searched = tmp_path / "certificate.zip", []
 
-    def counting(known: object, settings: object) -> None:
+    def counting(known: Any, settings: Settings, relaxed: bool) -> None:
         searched.append(known)
-        close_quickly(known, settings)
+        close_rung(known, settings, relaxed)
 
-    close_quickly = methods.close_quickly
-    monkeypatch.setattr(methods, "close_quickly", counting)
-    whole = solve(Q, 5, 2, gap=1e-2, proof=True)
+    monkeypatch.setattr(ladder, "close_rung", counting)
+    # A stage that is closed directly has no rungs to take up.
+    settings = replace(Settings.validate(gap=1e-2, proof=True), rungs=True)
+    whole = solve_with(Q, 5, 2, settings)
     in_all = len(searched)
     with monkeypatch.context() as patch:
         killed_after(patch, savings)
         searched.clear()
         with pytest.raises(Killed):
-            solve_saving(Q, 5, 2, gap=1e-2, resume=file)
+            solve_saving(Q, 5, 2, gap=1e-2, resume=file, rungs=True)
         before = len(searched)
     assert verify(file, factor=None if kind == "matrix" else Q.factor(np.arange(4100))).verified
     searched.clear()
-    resumed = solve_saving(Q, 5, 2, gap=1e-2, resume=file)
+    resumed = solve_saving(Q, 5, 2, gap=1e-2, resume=file, rungs=True)
     same(resumed, whole)
     assert len(searched) == in_all - before
     assert [point.variance for point in resumed.path] == [point.variance for point in whole.path]
@@ -264,6 +268,8 @@ import sys
 import numpy as np
 from orthospca import solve
 from orthospca.certificate import recorder
+from orthospca.facade import solve_with
+from orthospca.model.settings import Settings
 
 recorder.SAVE_EVERY = recorder.SAVINGS_APART = 0.0
 rows = np.random.default_rng(5).standard_normal((60, 40)) @ np.diag(np.linspace(1, 2, 40))

@@ -99,9 +99,10 @@ class StageSearch:
         """Search; None if no feasible vector was found."""
         state, ladder, size = self.state, self.ladder, self.size
         state.tighten(self.view.cheap_bound(size), ClosedBy.ROWS, Argument(Ground.SUMS))
-        ladder.find()
-        state.improve(ladder.best[size])
-        state.tell(1)
+        # Where a good vector is given, closing the stage may be all that is left.
+        started = bool(self.settings.start) and state.best is not None
+        if not started:
+            self._find()
         if state.best is None:
             return None
         if size == 1:
@@ -115,12 +116,20 @@ class StageSearch:
                 ladder.begin()
                 ladder.give_up()
             return self.end()
+        if started:
+            self._find()
         if self.full:
             self._climb()
         bound, argument = ladder.without_level(size, ladder.below)
         state.tighten(bound, ClosedBy.BORDER, argument)
         state.tell(1)
         return self.end(self._last_rung())
+
+    def _find(self) -> None:
+        """Look for a good vector."""
+        self.ladder.find()
+        self.state.improve(self.ladder.best[self.size])
+        self.state.tell(1)
 
     def end(self, verdict: Status | None = None) -> Outcome:
         """How it ended, with all rungs where they were climbed."""
