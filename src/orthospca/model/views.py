@@ -22,23 +22,19 @@ WIDTH = 96
 MOST_ROWS, MOST_LOADINGS = 50, 20
 #: Colours of positive and of negative loadings, which show on light and on dark ground.
 PLUS, MINUS = "31, 119, 199", "217, 115, 26"
+#: The first columns of every table of components.
+HEADINGS = ("#", "variance", "of total", "upper bound", "gap")
 #: What :func:`frame` can show.
 FRAMES = ("loadings", "components")
 
 
 def summary(result: Result, width: int) -> str:
     """The components as text: a line of numbers for each, and its loadings below."""
-    header = (
-        f"{'#':>3}  {'variance':>12}  {'of total':>8}  {'upper bound':>12}  {'gap':>9}  "
-        f"{'nodes':>7}  status"
-    )
-    lines = [header]
+    table = "{:>3}  {:>12}  {:>8}  {:>12}  {:>9}  {:>7}  {}"
+    lines = [table.format(*HEADINGS, "nodes", "status")]
     for line, component in zip_longest(words.lines(result), result.stages):
         nodes = "" if line.nodes is None else line.nodes
-        lines.append(
-            f"{line.name:>3}  {line.variance:>12.6g}  {_share(result, line.variance):>8}  "
-            f"{line.upper_bound:>12.6g}  {line.gap:>9}  {nodes:>7}  {line.status}"
-        )
+        lines.append(table.format(*_numbers(result, line), nodes, line.status))
         if component is not None:
             pairs = loadings(result, component)
             lines += in_lines((f"{name} {signed(x)}" for name, x in pairs), width)
@@ -78,9 +74,11 @@ def signed(loading: float) -> str:
     return f"{loading:+.3f}".replace("-", "−")
 
 
-def _share(result: Result, variance: float) -> str:
-    total = result.total_variance
-    return percent(variance / total) if total > 0 else ""
+def _numbers(result: Result, line: words.Line) -> list[str]:
+    """What the columns of ``HEADINGS`` have in a line."""
+    total, variance = result.total_variance, line.variance
+    share = percent(variance / total) if total > 0 else ""
+    return [line.name, f"{variance:.6g}", share, f"{line.upper_bound:.6g}", line.gap]
 
 
 def percent(share: float) -> str:
@@ -100,19 +98,11 @@ def short(result: Result) -> str:
 
 def html(result: Result) -> str:
     """The result as HTML without script or style sheet, for a notebook; names are escaped."""
-    headings = ["#", "variance", "of total", "upper bound", "gap", "status", "loadings"]
-    rows = [
-        [
-            line.name,
-            f"{line.variance:.6g}",
-            _share(result, line.variance),
-            f"{line.upper_bound:.6g}",
-            line.gap,
-            line.status,
-            "" if component is None else _chips(loadings(result, component)),
-        ]
-        for line, component in zip_longest(words.lines(result), result.stages)
-    ]
+    headings = [*HEADINGS, "status", "loadings"]
+    rows = []
+    for line, component in zip_longest(words.lines(result), result.stages):
+        chips = "" if component is None else _chips(loadings(result, component))
+        rows.append([*_numbers(result, line), line.status, chips])
     closing = f"{words.counted(result)}; {words.meaning(result)}."
     if words.is_set(result):
         closing += f" {words.IN_ITS_PLACE}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -29,6 +29,11 @@ NOTHING = "there are no components"
 def names_of(result: Result) -> Sequence[str]:
     """The names of the variables, or their numbers."""
     return result.feature_names or [str(j) for j in range(result.n_features)]
+
+
+def strongest(vector: Array, which: Iterable[int]) -> list[int]:
+    """Some variables, those with the largest loadings first."""
+    return sorted(map(int, which), key=lambda j: (-abs(vector[j]), j))
 
 
 def by_component(X: Array, most: int | None = None) -> IntArray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from orthospca._typing import Array
 from orthospca.interface.grouping import Group
+from orthospca.interface.plots.results import strongest
 from orthospca.interface.plots.spec import XY, Arrows, Axis, Dots
 from orthospca.interface.plots.text import percent, plain, shortened, signed
 from orthospca.result import Result
@@ -18,8 +19,7 @@ def axis_name(result: Result, names: Sequence[str], k: int, room: float) -> str:
     """What an axis means: the component, its share, and the variables that weigh most in it."""
     component, total = result.stages[k], result.total_variance
     name = f"component {k + 1}" + (f" ({percent(component.variance / total)})" if total > 0 else "")
-    order = sorted(component.support.tolist(), key=lambda j: (-abs(component.vector[j]), j))
-    for count, j in enumerate(order):
+    for count, j in enumerate(strongest(component.vector, component.support)):
         sign = "−" if component.vector[j] < 0 else "+" if count else ""
         longer = f"{name}{' ' if count else ': '}{sign}{' ' * bool(count)}{names[j]}"
         if shortened(longer + " …", room) != longer + " …":

@@ -176,7 +176,7 @@ def _components(section: Section) -> Panel:
 def _part(section: Section, k: int, component: Component) -> Html:
     """A component with a bar for each of its loadings, and how far it is proved."""
     total = section.result.total_variance
-    order = sorted(component.support.tolist(), key=lambda j: (-abs(component.vector[j]), j))
+    order = results.strongest(component.vector, component.support)
     largest = max((abs(component.vector[j]) for j in order), default=1.0)
     bars = []
     for j in order[:MOST_BARS]:
@@ -329,7 +329,7 @@ def _fewer_variables(section: Section) -> Panel:
     for p, c in enumerate(path, start=1):
         now = set(c.support.tolist())
         changes = [
-            ", ".join(names[j] for j in sorted(which, key=lambda j: (-abs(c.vector[j]), j)))
+            ", ".join(names[j] for j in results.strongest(c.vector, which))
             for which in (now - before, before - now)
         ]
         bound = f"{c.upper_bound:#.6g}"
