@@ -531,7 +531,7 @@ def test_a_hint_where_a_gap_hardly_moves():
     screen.tell(21.0, 0, 12, 1.0, 1.048)
     hint = " ".join(screen.moving.split())
     assert "The gap hardly moves" in hint and "noise" in hint and "Ctrl-C" in hint
-    assert "--gap 0.05 is content" in hint and "a smaller -p" in hint
+    assert "rerun with --gap 0.05 to accept the current bound" in hint and "a smaller -p" in hint
     screen.tell(22.0, 0, 13, 1.0, 1.02)
     assert "hardly moves" not in screen.moving
     screen.tell(60.0, 1, 0, 1.0, 1.02)
