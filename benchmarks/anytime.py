@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.instances import data_file, load
-from benchmarks.measure import Case, Row, Settings
+from benchmarks.measure import Case, Row, Settings, closed_by
 from benchmarks.timing import Units
 from orthospca import DataCovariance, Result, solve
 
@@ -24,6 +24,7 @@ ANYTIME_COLUMNS = (
     *(f"after {moment:g} s" for moment in MOMENTS),
     "at the end",
     "area",
+    "closed by",
 )
 
 #: Problem, sparsity, components, whether it is left out of a quick run.
@@ -49,7 +50,7 @@ def anytime_cases(settings: Settings) -> list[Case]:
 def _case(name: str, p: int, k: int) -> Case:
     def run(settings: Settings, units: Units) -> list[Row]:
         limit = settings.limit(10.0, 2.0)
-        result = solve(_problem(name), p, k, gap=1e-4, time_limit=limit)
+        result = solve(problem_of(name), p, k, gap=1e-4, time_limit=limit)
         times, gaps = gap_over_time(result, k, limit)
         row: Row = {
             "instance": name.split(".")[0],
@@ -59,13 +60,15 @@ def _case(name: str, p: int, k: int) -> Case:
             **{f"after {moment:g} s": gap_at(moment, times, gaps) for moment in MOMENTS},
             "at the end": float(result.gaps.max()),
             "area": float(np.mean(gaps)),
+            "closed by": closed_by(result.stages),
         }
         return [row]
 
     return Case(f"{name.split('.')[0]}, p = {p}, K = {k}, under a limit", run)
 
 
-def _problem(name: str) -> Any:
+def problem_of(name: str) -> Any:
+    """A matrix, or the covariance of data."""
     if not name.endswith(".npz"):
         return load(name)
     with np.load(data_file(name)) as archive:

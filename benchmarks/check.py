@@ -22,7 +22,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.instances import Array, data_file, load
-from benchmarks.measure import Case, Row, Settings
+from benchmarks.measure import Case, Row, Settings, closed_by
 from benchmarks.timing import PROCESSOR, Units, repeated, unit_matrix
 from orthospca import DataCovariance, Result, datasets, solve
 
@@ -36,6 +36,7 @@ CHECK_COLUMNS = (
     "variance",
     "gap",
     "status",
+    "closed by",
     "seconds",
     "unit",
     "unit seconds",
@@ -117,6 +118,7 @@ def _case(asked: Asked) -> Case:
             "variance": float(result.variances.sum()),
             "gap": float(result.gaps.max()),
             "status": result.status.value,
+            "closed by": closed_by(result.stages),
             "seconds": min(seconds),
             "unit": unit,
             "unit seconds": unit_seconds,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.instances import data_file, load
-from benchmarks.measure import Case, Row, Settings
+from benchmarks.measure import Case, Row, Settings, closed_by
 from benchmarks.timing import Units, timed
 from orthospca import DataCovariance, solve, sparsity_path
 from orthospca.numerics.threads import single_threaded_blas
@@ -13,7 +13,18 @@ from orthospca.numerics.threads import single_threaded_blas
 #: Columns of the table `ladder`: all sparsities up to p, in units of one ``eigh`` of the matrix.
 LADDER_COLUMNS = ("instance", "n", "p", "largest gap", "open", "seconds", "units")
 #: Columns of the table `wide`: "XᵀX" is the ratio to forming the covariance once with NumPy.
-WIDE_COLUMNS = ("instance", "n", "p", "K", "gap asked", "largest gap", "status", "seconds", "XᵀX")
+WIDE_COLUMNS = (
+    "instance",
+    "n",
+    "p",
+    "K",
+    "gap asked",
+    "largest gap",
+    "status",
+    "closed by",
+    "seconds",
+    "XᵀX",
+)
 
 #: Problem, largest sparsity, whether it is left out of a quick run.
 PATHS = (
@@ -95,6 +106,7 @@ def _wide_case(file: str, correlation: bool, p: int, k: int, gap: float) -> Case
             "gap asked": gap,
             "largest gap": float(result.gaps.max()),
             "status": result.status.value,
+            "closed by": closed_by(result.stages),
             "seconds": seconds,
             "XᵀX": seconds / unit,
         }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.instances import load
 from benchmarks.timing import Units, repeated
-from orthospca import Result, Status, solve
+from orthospca import Component, Result, Status, solve
 
 Row = dict[str, object]
 
@@ -23,6 +24,7 @@ COLUMNS = (
     "variance",
     "gap",
     "status",
+    "closed by",
     "nodes",
     "seconds",
     "unit seconds",
@@ -76,6 +78,12 @@ class Case:
     run: Callable[[Settings, Units], list[Row]]
 
 
+def closed_by(components: Sequence[Component]) -> str:
+    """What closed the components: each means once, with how often if that is not once."""
+    means = Counter(c.closed_by.value for c in components if c.closed_by is not None)
+    return ", ".join(name if count == 1 else f"{name} ×{count}" for name, count in means.items())
+
+
 def measure(
     settings: Settings,
     units: Units,
@@ -119,6 +127,7 @@ def measure(
                 "variance": component.variance,
                 "gap": component.gap,
                 "status": component.status.value,
+                "closed by": closed_by([component]),
                 "nodes": component.nodes,
                 "seconds": elapsed,
                 "unit seconds": unit,

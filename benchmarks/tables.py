@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.ablation import ABLATION_COLUMNS, ablation_cases
 from benchmarks.anytime import ANYTIME_COLUMNS, anytime_cases
 from benchmarks.check import CHECK_COLUMNS, check_cases
 from benchmarks.decomposition import DECOMPOSITION_COLUMNS, decomposition_cases
@@ -139,6 +140,7 @@ KNOWN_COLUMNS = (
     "over listed",
     "gap",
     "status",
+    "closed by",
     "nodes",
     "seconds",
     "unit seconds",
@@ -208,6 +210,7 @@ TABLES: tuple[Table, ...] = (
     Table("ladder", "All sparsities of a first component to 1e-4", LADDER_COLUMNS, ladder_cases),
     Table("wide", "Gene expression as it is downloaded", WIDE_COLUMNS, wide_cases),
     Table("anytime", "Hard problems under a time limit", ANYTIME_COLUMNS, anytime_cases),
+    Table("ablation", "What each means of closing decides", ABLATION_COLUMNS, ablation_cases),
     Table("limits", "Whether time limits hold", LIMIT_COLUMNS, limit_cases),
     Table("proofs", "Certificates", PROOF_COLUMNS, proof_cases),
     Table("steps", "Steps of a walk, compiled and in NumPy", STEP_COLUMNS, step_cases),
