@@ -129,6 +129,12 @@ def exchangeable(n: int, diagonal: float, beside: float) -> np.ndarray:
     return np.full((n, n), beside) + (diagonal - beside) * np.eye(n)
 
 
+def below(frame: Frame, features: np.ndarray) -> tuple[Frame, np.ndarray]:
+    """A frame without the features that alone are not below the level, and the others."""
+    keep = frame.matrix.diagonal() < frame.level
+    return Frame(frame.matrix[np.ix_(keep, keep)], frame.level), features[keep]
+
+
 # Against every support
 
 
@@ -140,25 +146,23 @@ def check_frames(seeds: range, tuning: WalkTuning) -> None:
         for _ in range(6):
             node, level = random_node(case), random_cutoff(case)
             inside = np.searchsorted(node.allowed, node.included)
-            free = np.searchsorted(node.allowed, node.free)
             for penalty in PENALTIES if case.problem.constrained else (0.0,):
-                frame = work.frame(node.allowed, level, penalty)
-                found = frame.condition(inside)
-                if found is None or len(free) == 0:
+                found = work.frame(node.allowed, level, penalty).conditioned(inside)
+                if found is None or len(node.free) == 0:
                     continue
                 conditioned += 1
-                # Places at which the complement has no positive diagonal are left to the walk.
-                usable = free[found[1][free] > 0]
+                frame, usable = below(found, node.free)
                 if len(usable) == 0:
                     continue
-                left = frame.eliminate(*found, usable, case.p - len(inside))
-                assert set(left.forced) <= set(left.kept) <= set(usable)
+                left = frame.eliminate(case.p - len(inside), tuning)
+                assert left is not None
+                assert set(left.forced) <= set(left.kept) <= set(range(len(usable)))
                 assert left.branch in set(left.kept) or (left.branch == -1 and not len(left.kept))
-                gone = set(node.allowed[np.setdiff1d(usable, left.kept)])
-                needed = set(node.allowed[left.forced])
+                gone = set(np.delete(usable, left.kept))
+                needed = set(usable[left.forced])
                 dropped += len(gone)
                 forced += len(needed)
-                within = set(node.included) | set(node.allowed[usable])
+                within = set(node.included) | set(usable)
                 ruled_out = [
                     T
                     for T in case.inside(node)
@@ -301,20 +305,18 @@ def test_tiles_do_not_change_what_is_dropped() -> None:
         work = Conditioning(problem, plain_costs)
         inside = rng.permutation(n)[: int(rng.integers(0, min(p - 1, 3)))]
         inside.sort()
-        free = np.setdiff1d(np.arange(n), inside)
         for factor in (1.05, 1.3, 1.7, 2.2):
             level = factor * np.sort(np.diag(matrix))[-p:].sum() / 2
-            frame = work.frame(np.arange(n), level, 0.0)
-            found = frame.condition(inside)
-            if found is None or found[1][free].min() <= 0:
+            frame = work.frame(np.arange(n), level, 0.0).conditioned(inside)
+            left = None if frame is None else frame.eliminate(p - len(inside), plain_costs)
+            if frame is None or left is None:
                 continue
-            whole = frame.eliminate(*found, free, p - len(inside)).kept
+            whole = left.kept
             for tile, first in ((1, 1), (1, 64), (n, 1), (3 * n, 2)):
                 tuning = replace(plain_costs, tile=tile, first_rows=first)
-                other = replace(frame, tuning=tuning)
-                tiled = other.eliminate(*found, free, p - len(inside)).kept
+                tiled = frame.eliminate(p - len(inside), tuning).kept
                 assert set(whole) <= set(tiled)
-                compared += 0 < len(whole) < len(free)
+                compared += 0 < len(whole) < len(frame.matrix)
                 worse += len(tiled) > len(whole)
     assert compared > 50
     assert worse <= 0.1 * compared
@@ -328,8 +330,8 @@ def test_penalty_takes_the_components_out() -> None:
     frames = [work.frame(np.arange(5), -0.2, penalty) for penalty in PENALTIES]
     usable = []
     for frame in frames:
-        found = frame.condition(np.array([0]))
-        usable.append(found is not None and found[1][1:].min() > 0)
+        found = frame.conditioned(np.array([0]))
+        usable.append(found is not None and found.eliminate(1, WalkTuning()) is not None)
     assert not usable[0]
     assert any(usable)
 
@@ -597,15 +599,19 @@ def false_proofs(
 
         def conditioned(level: float, work=work, case=case, penalty=penalty) -> bool:
             frame = work.frame(np.arange(len(case.matrix)), level, penalty)
-            return frame.condition(case.included) is not None
+            return frame.conditioned(case.included) is not None
 
         def dropped(level: float, work=work, case=case, penalty=penalty, free=free, room=room):
             frame = work.frame(np.arange(len(case.matrix)), level, penalty)
-            found = frame.condition(case.included)
-            if found is None or found[1][case.rest].min() <= 0:
+            found = frame.conditioned(case.included)
+            if found is None:
                 return False
-            left = frame.eliminate(*found, free[found[1][free] > 0], room)
-            return not set(left.forced) <= set(case.rest) <= set(left.kept)
+            found, usable = below(found, free)
+            if not set(case.rest) <= set(usable):
+                return False
+            left = found.eliminate(room, work.tuning)
+            kept, forced = usable[left.kept], usable[left.forced]
+            return not set(forced) <= set(case.rest) <= set(kept)
 
         tests = [(case.support, dropped)]
         if case.included_is_critical:
@@ -726,15 +732,21 @@ def test_extreme_numbers(scale: float, p: int, way: dict[str, Any]) -> None:
 
 
 def test_not_a_number_rules_nothing_out() -> None:
-    """Tests that factors with infinities and overflows are refused."""
-    matrix = exchangeable(4, 1.0, 0.5)
+    """Tests that a frame with infinities is refused, and that overflows rule nothing out."""
+    matrix = exchangeable(5, 1.0, 0.5)
     for value in (math.nan, math.inf, -math.inf, 1e300):
         broken = matrix.copy()
         broken[0, 1] = broken[1, 0] = value
-        frame = Frame(np.arange(4), broken, 3.0, 1e-13)
-        with np.errstate(all="ignore"):
-            assert frame.condition(np.array([0, 1])) is None
-            assert frame.condition(np.array([0])) is None or abs(value) == 1e300
+        frame = Frame(broken, 3.0)
+        finite = math.isfinite(value)
+        assert (frame.conditioned(np.arange(0)) is not None) == finite
+        assert frame.conditioned(np.array([0, 1])) is None
+        inside = frame.conditioned(np.array([0]))
+        assert inside is None or inside.eliminate(2, WalkTuning()) is None
+        if finite:
+            left = frame.eliminate(3, WalkTuning(full_share=0))
+            assert left is not None
+            assert {0, 1} <= set(left.kept)
 
 
 # The descent, and stages that begin with it

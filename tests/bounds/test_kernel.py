@@ -1,12 +1,15 @@
-"""Tests of the compiled walk: the same steps as in NumPy, and nothing above the level ruled out."""
+"""Tests of the compiled step: the same as in NumPy, whenever it comes and if it never does."""
 
 from __future__ import annotations
 
 import itertools
 import logging
 import math
+import os
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.critical import Critical, first_level, is_definite
+from helpers.critical import Critical, first_level
 from orthospca import solve
-from orthospca.bounds.conditioning import compiled, state
-from orthospca.bounds.conditioning.state import LoopState
+from orthospca.bounds.conditioning import compiled
+from orthospca.bounds.conditioning.parts import Part
+from orthospca.bounds.conditioning.step import Frame
 from orthospca.bounds.conditioning.steps import Step, StepLog, Tree
 from orthospca.bounds.conditioning.walk import Conditioning, Tally, Walk
 from orthospca.facade import solve_with
@@ -40,14 +44,21 @@ PENALTIES = WalkTuning().penalties
 
 @pytest.fixture(autouse=True)
 def _one_thread() -> Iterator[None]:
-    """As in a solve."""
+    """As in a solve, with the compiled step there."""
+    compiled.load()
     with single_threaded_blas():
         yield
 
 
-def kernel() -> Any:
-    """The module of the loop, compiled."""
-    return compiled._kernel()
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> type[compiled._State]:
+    """A process that has nothing yet."""
+
+    class State(compiled._State):
+        step, child, failed = None, None, False
+
+    monkeypatch.setattr(compiled, "_State", State)
+    return State
 
 
 def problem_of(seed: int, n: int = 24, p: int = 6) -> Subproblem:
@@ -90,7 +101,7 @@ def walked(
 @pytest.mark.parametrize("enumerate_below", [1, 64])
 def test_the_same_steps(full_share: int, enumerate_below: int) -> None:
     """Tests that NumPy and the compiled loop take the same steps, one after the other."""
-    steps = constrained = walks = different = 0
+    steps = constrained = 0
     for seed in range(40):
         problem = problem_of(seed)
         incumbent = find_incumbent(problem)
@@ -99,19 +110,17 @@ def test_the_same_steps(full_share: int, enumerate_below: int) -> None:
         change = {"full_share": full_share, "enumerate_below": enumerate_below}
         plain = walked(problem, incumbent, level, replace(NUMPY, **change))
         quick = walked(problem, incumbent, level, replace(AT_ONCE, **change))
-        if plain.best is not incumbent or quick.best is not incumbent:
-            # Supports that are tested one by one in NumPy may turn out better within the level.
-            continue
-        # A decision on the last digits may fall either way.
-        different += not same(plain.steps, quick.steps)
-        assert (plain.complete, plain.level) == (quick.complete, quick.level)
-        assert plain.upper <= quick.upper
-        walks += 1
+        assert same(plain.steps, quick.steps)
+        assert (plain.complete, plain.level, plain.upper) == (
+            quick.complete,
+            quick.level,
+            quick.upper,
+        )
+        assert plain.best.value == quick.best.value
         steps += len(quick.steps)
         constrained += problem.constrained
     assert steps > 200
     assert constrained > 5
-    assert different <= 0.1 * walks
 
 
 def test_parts_have_the_same_steps() -> None:
@@ -137,7 +146,8 @@ def test_parts_have_the_same_steps() -> None:
 
 def test_the_largest() -> None:
     """Tests sums of the largest numbers against sorting, with ties, zeros and extreme sizes."""
-    largest, edges = kernel()._largest, kernel()._edges
+    from orthospca.bounds.conditioning.kernel import _edges, _largest
+
     rng = np.random.default_rng(0)
     alike = 0
     for number in range(4000):
@@ -154,8 +164,8 @@ def test_the_largest() -> None:
             row = row**2 * 10.0 ** int(rng.integers(-9, 9))
         guess = 10.0 ** float(rng.uniform(-4, 4))
         ordered = np.sort(row)[::-1]
-        total, low, high = largest(row, n, count, guess)
-        last, following = edges(row, n, low, high)
+        total, low, high = _largest(row, count, guess)
+        last, following = _edges(row, low, high)
         exact = math.fsum(ordered[:count])
         assert total >= exact * (1 - 1e-14)
         assert total <= exact * (1 + 1e-14) + 1e-9 * guess
@@ -167,47 +177,20 @@ def test_the_largest() -> None:
             assert last <= ordered[count] <= following
     assert 500 < alike < 3000
     # Numbers that are out of all proportion to the guess: nothing is claimed of their sum.
-    assert largest(np.array([1e300, 1e299, 1.0]), 3, 1, 1e-3)[0] >= 1e300
-
-
-def test_definite() -> None:
-    """Tests that what is proved positive definite is so, exactly, and that little else is not."""
-    proves = kernel()._is_definite
-    proved = 0
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        n = int(rng.integers(1, 7))
-        rows = rng.integers(-4, 5, size=(int(rng.integers(1, n + 2)), n)).astype(float)
-        matrix = rows.T @ rows + rng.choice([0.0, 1e-16, 1e-13, 1e-3]) * np.eye(n)
-        d = matrix.diagonal().copy()
-        form = -matrix.ravel().copy()
-        found = proves(form, 0, n, np.arange(n), n, d, np.empty(n * n), np.empty(n))
-        if found:
-            proved += 1
-            assert is_definite(matrix, np.zeros((n, n)))
-        else:
-            assert np.linalg.eigvalsh(matrix)[0] < 1e-10 * (1 + d.max())
-    assert 50 < proved < 290
+    assert _largest(np.array([1e300, 1e299, 1.0]), 1, 1e-3)[0] >= 1e300
 
 
 def first_step(
-    problem: Subproblem,
-    inside: np.ndarray,
-    free: np.ndarray,
-    level: float,
-    penalty: float,
-    share: int,
+    problem: Subproblem, inside: np.ndarray, level: float, penalty: float, tuning: WalkTuning
 ) -> tuple[set[int], set[int]] | None:
-    """What the first step of the loop removes and forces; None if it does not take it."""
-    tuning = WalkTuning(penalties=(penalty,), enumerate_below=0, full_share=share)
-    poor = Candidate(-math.inf, np.zeros(problem.n_features))
-    walk = Walk.of_a_part(Conditioning(problem, tuning), poor, level, level)
-    resumption = LoopState.of(kernel(), walk, walk.node(inside, free, 0))
-    code = resumption.advance((0, share, 3, 2000, 100), 0.0)
-    if code == kernel().STUCK:
+    """What a compiled step removes and forces; None if it cannot be taken."""
+    features = np.arange(problem.n_features)
+    frame = Conditioning(problem, tuning).frame(features, level, penalty).conditioned(inside)
+    left = None if frame is None else frame.eliminate(problem.sparsity - len(inside), tuning)
+    if left is None:
         return None
-    step = resumption.recorded()[0]
-    return set(step.removed.tolist()), set(step.forced.tolist())
+    free = np.setdiff1d(features, inside)
+    return set(np.delete(free, left.kept).tolist()), set(free[left.forced].tolist())
 
 
 def false_proofs(seeds: range, constrained: bool, share: int) -> tuple[list[int], int]:
@@ -218,12 +201,11 @@ def false_proofs(seeds: range, constrained: bool, share: int) -> tuple[list[int]
         if constrained:
             case.constrain()
         problem = case.problem
-        everything = np.arange(len(case.matrix))
-        free = np.setdiff1d(everything, case.included)
+        tuning = replace(AT_ONCE, full_share=share)
         penalty = PENALTIES[seed % 4] if constrained else 0.0
 
-        def dropped(level: float, problem=problem, case=case, penalty=penalty, free=free) -> bool:
-            found = first_step(problem, case.included, free, level, penalty, share)
+        def dropped(level: float, problem=problem, case=case, penalty=penalty, way=tuning) -> bool:
+            found = first_step(problem, case.included, level, penalty, way)
             if found is None:
                 return False
             removed, forced = found
@@ -268,19 +250,6 @@ def test_without_the_margin_rounding_does_rule_out(monkeypatch: pytest.MonkeyPat
     assert len(false_proofs(range(300), False, 0)[0]) > 5
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e300])
-def test_not_a_number_rules_nothing_out(value: float) -> None:
-    """Tests that the loop stops at what is no number, or keeps what belongs to it."""
-    matrix = np.full((5, 5), 0.5) + 0.5 * np.eye(5)
-    matrix[0, 1] = matrix[1, 0] = value
-    for inside in (0, 1):
-        places = np.arange(5), np.arange(inside), np.arange(inside, 5)
-        resumption = LoopState(kernel(), matrix, 3.0, *places, 3, 1)
-        code = resumption.advance((0, 4, 3, 2000, 100))
-        closed = code == kernel().DONE
-        assert not closed
-
-
 def test_limits_are_kept() -> None:
     """Tests budgets and requests to stop; what the first step has shown is not lost."""
     rng = np.random.default_rng(0)
@@ -298,20 +267,6 @@ def test_limits_are_kept() -> None:
             everything(problem), incumbent, level, math.inf, lambda a=asked: next(a) >= 2
         )
         assert not stopped.complete
-
-
-def test_arrays_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests a loop that has to ask for room at every turn."""
-    problem = problem_of(13, 30, 8)
-    incumbent = find_incumbent(problem)
-    assert incumbent is not None
-    level = incumbent.value + 1e-4 * abs(incumbent.value)
-    whole = walked(problem, incumbent, level, AT_ONCE)
-    monkeypatch.setattr(state, "RECORDED", 3)
-    monkeypatch.setattr(state, "NAMED", 1)
-    monkeypatch.setattr(state, "QUANTUM", 1)
-    assert same(walked(problem, incumbent, level, AT_ONCE).steps, whole.steps)
-    assert len(whole.steps) > 20
 
 
 def tuned(walk: WalkTuning, **more: Any) -> Settings:
@@ -340,86 +295,88 @@ def test_whole_solves(proof: bool) -> None:
         assert (one.upper_bounds == two.upper_bounds).all()
 
 
-def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests that everything works where the loop cannot be compiled."""
-    monkeypatch.setattr(compiled, "is_installed", lambda: False)
+# When it comes, and whether it comes at all
+
+
+def test_whenever_it_comes(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that a walk is the same, to the last step, whenever the compiled step takes over."""
+    step = compiled.load()
+    problem = problem_of(13, 30, 8)
+    incumbent = find_incumbent(problem)
+    assert incumbent is not None
+    level = incumbent.value + 1e-4 * abs(incumbent.value)
+    found = []
+    for when in (0, 1, 7, 40, math.inf):
+        asked = itertools.count()
+
+        def ask(seconds: float, asked: Any = asked, when: float = when) -> None:
+            fresh.step = step if next(asked) >= when else None
+
+        monkeypatch.setattr(compiled, "ask", ask)
+        for tuning in (AT_ONCE, IN_PARTS):
+            fresh.step = None
+            found.append(walked(problem, incumbent, level, tuning))
+    assert len(found[0].steps) > 40
+    for dive in found[1:]:
+        assert same(dive.steps, found[0].steps)
+        assert (dive.complete, dive.upper, dive.best.value) == (
+            found[0].complete,
+            found[0].upper,
+            found[0].best.value,
+        )
+    for one, other in zip(found, found[2:], strict=False):
+        assert one.work == pytest.approx(other.work, rel=1e-12)
+
+
+def test_without_a_compiler(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that everything works where nothing can be compiled."""
+    monkeypatch.setattr(compiled, "_is_there", lambda: False)
     problem = problem_of(1)
     incumbent = find_incumbent(problem)
     assert incumbent is not None
     found = walked(problem, incumbent, incumbent.value * 1.01, AT_ONCE)
     assert found.complete or found.best is not incumbent
     assert solve(problem.covariance, 4).status.name == "OPTIMAL"
+    assert compiled.loaded() is None
 
 
-def test_parts_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_without_a_compiler(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that a part that is sent to a machine without a compiler is closed there as well."""
     problem = problem_of(13, 30, 8)
     incumbent = find_incumbent(problem)
     assert incumbent is not None
     level = incumbent.value + 1e-4 * abs(incumbent.value)
     whole = walked(problem, incumbent, level, AT_ONCE)
-    work = Conditioning(problem, IN_PARTS)
     everywhere = np.arange(problem.n_features)
-    part = compiled._Part(
-        work, incumbent, level, level, everywhere[:0], everywhere, 0, math.inf, math.inf
-    )
-    monkeypatch.setattr(compiled, "is_ready", lambda seconds: False)
+    walk = Walk(Conditioning(problem, IN_PARTS), level, level, incumbent)
+    part = Part(walk, everywhere[:0], everywhere, 0, math.inf, math.inf)
+    monkeypatch.setattr(compiled, "_is_there", lambda: False)
     closed = part.run(None)
     assert closed.complete
     assert same(closed.steps, whole.steps)
     assert not part.run(lambda: True).complete
-    assert not replace(part, budget=2.0).run(None).complete
+    assert not replace(part, budget=0.1).run(None).complete
 
 
 def test_a_compiler_that_does_not_work(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    fresh: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Tests that a broken installation is told in one line, and does no harm."""
-    compiled._loaded.cache_clear()
+    """Tests that a broken installation is noted once, and does no harm."""
     monkeypatch.setitem(sys.modules, "orthospca.bounds.conditioning.kernel", None)
     monkeypatch.delattr("orthospca.bounds.conditioning.kernel", raising=False)
-    try:
-        problem = problem_of(1)
-        incumbent = find_incumbent(problem)
-        assert incumbent is not None
-        with caplog.at_level(logging.WARNING, logger="orthospca"):
-            for _ in range(2):
-                found = walked(problem, incumbent, incumbent.value * 1.01, AT_ONCE)
-                assert found.complete or found.best is not incumbent
-        assert len(caplog.records) == 1
-        assert "the search is not compiled" in caplog.text
-    finally:
-        compiled._loaded.cache_clear()
+    with caplog.at_level(logging.INFO, logger="orthospca"):
+        for _ in range(3):
+            compiled.ask(math.inf)
+    assert len(caplog.records) == 1
+    assert "the search is not compiled" in caplog.text
+    assert not compiled.is_installed()
+    assert Conditioning(problem_of(1)).speed == 1.0
 
 
-def test_compiling_is_announced(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
-    """Tests the one line, once, and that nothing is compiled where time is short."""
-    kernel()
-    monkeypatch.setattr(compiled, "_is_compiled", lambda kernel: False)
-    compiled._kernel.cache_clear()
-    assert not compiled.is_ready(5.0)
-    assert compiled.is_ready(math.inf)
-    with caplog.at_level(logging.WARNING, logger="orthospca"):
-        kernel()
-        kernel()
-    assert [record.message for record in caplog.records] == [
-        "orthospca: compiling the search for this machine; this happens once and takes some seconds"
-    ]
-    # Once it is there, time is no question any more.
-    assert compiled.is_ready(0.1)
-
-
-def test_the_loop_comes_when_a_walk_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_asked_for_when_walks_are_long(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that short walks never ask for it, and that the work of a stage adds up."""
     asked: list[float] = []
-
-    def ready(seconds: float) -> bool:
-        asked.append(seconds)
-        return False
-
-    monkeypatch.setattr(compiled, "is_ready", ready)
+    monkeypatch.setattr(compiled, "ask", asked.append)
     problem = problem_of(1)
     incumbent = find_incumbent(problem)
     assert incumbent is not None
@@ -432,23 +389,113 @@ def test_the_loop_comes_when_a_walk_is_long(monkeypatch: pytest.MonkeyPatch) -> 
     assert set(asked) == {7.0}
 
 
+class Started:
+    """Stands in for the process that compiles."""
+
+    returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Whether it has ended, and how."""
+        return self.returncode
+
+
+def test_the_process_that_compiles(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tests that one process is started, once, waited for without waiting, and then believed."""
+    child, there = Started(), [False]
+    started = []
+    monkeypatch.setattr(compiled, "_start", lambda: started.append(1) or child)
+    monkeypatch.setattr(compiled, "_is_compiled", lambda kernel: there[0])
+    compiled.ask(1.0)
+    assert not started, "there is no time for it"
+    for _ in range(3):
+        compiled.ask(60.0)
+        assert compiled.loaded() is None
+    assert started == [1]
+    child.returncode, there[0] = 0, True
+    compiled.ask(60.0)
+    assert compiled.loaded() is not None
+    assert compiled.is_installed()
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("how", ["killed", "not started"])
+def test_a_process_that_fails(fresh: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Tests that without a compiled step the search goes on as if there were no compiler."""
+    child = Started()
+    child.returncode = -9
+
+    def start() -> Started:
+        if how == "killed":
+            return child
+        raise PermissionError("not allowed")
+
+    monkeypatch.setattr(compiled, "_start", start)
+    monkeypatch.setattr(compiled, "_is_compiled", lambda kernel: False)
+    for _ in range(3):
+        compiled.ask(60.0)
+    assert compiled.loaded() is None
+    assert not compiled.is_installed()
+
+
+def test_a_frozen_program_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that a program is not started a second time in place of an interpreter."""
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with pytest.raises(OSError, match="no interpreter"):
+        compiled._start()
+
+
+FRESH = """
+import sys, time
+from orthospca.bounds.conditioning import compiled
+end = time.monotonic() + 300
+compiled.ask(60.0)
+if sys.argv[1] == "wait":
+    while compiled.loaded() is None and compiled.is_installed() and time.monotonic() < end:
+        time.sleep(0.1)
+        compiled.ask(60.0)
+print(compiled.loaded() is not None, compiled.is_installed())
+"""
+
+
+def run_fresh(tmp_path: Path, what: str) -> str:
+    """What a new process says that finds its compiled code in a folder."""
+    environment = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    command = [sys.executable, "-W", "error", "-c", FRESH, what]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+@pytest.mark.slow
+def test_from_nothing(tmp_path: Path) -> None:
+    """Tests a machine on which nothing is compiled: two processes at once, one that ends early."""
+    assert run_fresh(tmp_path, "leave") == "False True"
+    assert run_fresh(tmp_path, "wait") == "True True"
+    # From disk at once.
+    assert run_fresh(tmp_path, "leave") == "True True"
+
+
 def test_other_threads_go_on() -> None:
-    """Tests that the loop leaves the interpreter to others."""
-    rng = np.random.default_rng(0)
-    problem = Subproblem(np.corrcoef(rng.standard_normal((150, 60)).T), 10, np.zeros((60, 0)))
-    incumbent = find_incumbent(problem)
-    assert incumbent is not None
+    """Tests that the compiled step leaves the interpreter to others."""
+    frame = Frame(np.corrcoef(np.random.default_rng(0).standard_normal((900, 300)).T), 1.5)
     counted, over = [0], threading.Event()
 
     def count() -> None:
         while not over.is_set():
             counted[0] += 1
+            time.sleep(0)
 
     other = threading.Thread(target=count)
     other.start()
     try:
-        work = Conditioning(problem, replace(AT_ONCE, compiled_speed=1.0))
-        work.search(everything(problem), incumbent, incumbent.value * 1.001, 2000.0)
+        for _ in range(5):
+            frame.eliminate(20, replace(AT_ONCE, full_share=0))
     finally:
         over.set()
         other.join()

@@ -32,11 +32,8 @@ def sharp(rng: np.random.Generator, n: int, size: int) -> np.ndarray:
 
 def answer(matrix: np.ndarray, size: int, tuning: WalkTuning) -> Elimination:
     """What is left of a matrix, of which nothing is included."""
-    everything = np.arange(len(matrix))
-    frame = Frame(everything, matrix, 1.0, 0.0, tuning)
-    half, diagonal = frame.condition(everything[:0])
-    assert (diagonal == 1).all()
-    return frame.eliminate(half, diagonal, everything, size)
+    assert (matrix.diagonal() == 0).all()
+    return Frame(matrix, 1.0).eliminate(size, tuning)
 
 
 def edge(rng: np.random.Generator, n: int, size: int, tuning: WalkTuning) -> np.ndarray:
@@ -104,51 +101,14 @@ def test_what_is_barely_indefinite_is_not_proved_definite() -> None:
         complement = columns.T @ columns  # of integers: without any rounding
         place = int(rng.integers(n))
         complement[place, place] = np.nextafter(complement[place, place], -1.0)
-        everything = np.arange(n)
-        off = -complement
-        np.fill_diagonal(off, 0.0)
-        frame = Frame(everything, off, 0.0, 0.0)
-        assert not frame._is_definite(np.zeros((0, n)), complement.diagonal(), everything)
+        assert not Frame(-complement, 0.0).is_definite()
         looked_definite += float(np.linalg.eigvalsh(complement)[0]) > 0
     assert looked_definite > 20
-
-
-class Careless:
-    """LAPACK, with results that are off by a part in 10⁹."""
-
-    def __init__(self, wrong: str) -> None:
-        self.wrong = wrong
-
-    def __getattr__(self, name: str):
-        routine = getattr(step_lapack, name)
-        if name != self.wrong:
-            return routine
-
-        def spoilt(*arguments, **options):
-            result, info = routine(*arguments, **options)
-            return result * (1 + 1e-9), info
-
-        return spoilt
-
-
-step_lapack = step.lapack
-
-
-@pytest.mark.parametrize("wrong", ["dpotrf", "dtrtrs"])
-def test_wrong_factors_are_not_used(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests that factors are checked before they are believed."""
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((9, 6))
-    frame = Frame(np.arange(6), rows.T @ rows, 100.0, 1e-10)
-    inside = np.array([1, 3])
-    assert frame.condition(inside) is not None
-    monkeypatch.setattr(step, "lapack", Careless(wrong))
-    assert frame.condition(inside) is None
 
 
 def test_what_reaches_the_level_is_not_conditioned_on() -> None:
     """Tests an included index that is at the level, above it, and below."""
     matrix = np.diag([1.0, 2.0, 0.0])
     for level, usable in ((1.0, False), (0.5, False), (1.5, True)):
-        frame = Frame(np.arange(3), matrix, level, 1e-12)
-        assert (frame.condition(np.array([0])) is not None) == usable
+        frame = Frame(matrix, level)
+        assert (frame.conditioned(np.array([0])) is not None) == usable

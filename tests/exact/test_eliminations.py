@@ -272,21 +272,18 @@ class Node:
         """What each rule leaves and forces at a level, and among which free features."""
         frame = self.work.frame(self.allowed, level, self.penalty)
         places = np.searchsorted(self.allowed, self.included)
-        found = frame.condition(places)
+        found = frame.conditioned(places)
         if found is None:
             return {}
-        free = np.setdiff1d(np.arange(len(self.allowed)), places)
-        free = free[found[1][free] > 0]
-        if len(free) == 0:
+        keep = found.matrix.diagonal() < found.level
+        if not keep.any():
             return {}
-        usable, answers = self.allowed[free], {}
+        found = type(found)(found.matrix[np.ix_(keep, keep)], found.level)
+        usable, answers = np.setdiff1d(self.allowed, self.included)[keep], {}
         for rule, tuning in STEPS.items():
-            asked = type(frame)(frame.indices, frame.matrix, frame.level, frame.residual, tuning)
-            left = asked.eliminate(*found, free, self.room)
-            answers[rule] = usable, self.allowed[left.kept], self.allowed[left.forced]
-        definite = frame._is_definite(*found, free)
-        none = self.allowed[:0]
-        answers["all free"] = usable, none if definite else usable, none
+            left = found.eliminate(self.room, tuning)
+            answers[rule] = usable, usable[left.kept], usable[left.forced]
+        answers["all free"] = usable, usable[:0] if found.is_definite() else usable, usable[:0]
         return answers
 
     def check(self, tally: Tally, level: float) -> None:

@@ -26,7 +26,8 @@ class WalkTuning:
     free_steps : float
         Steps are not counted against the budget before so many of them, as a share of it.
     tile : int
-        Entries of the scaled complement worked on at once; they then fit in the cache.
+        Entries of the scaled complement worked on at once.  Of what fits into a tile all costs are
+        worked out, and the compiled step may do it.
     first_rows : int
         Rows whose costs are worked out first where there are more than fit into a tile.
     full_share : int
@@ -38,11 +39,12 @@ class WalkTuning:
         Power iterations that the weights are given.
     compiled_after : float
         Work of a stage's walks, in steps on ``smallest_step`` indices, after which the compiled
-        loop takes over; infinity to do without.
+        step is asked for; infinity to do without.
     compiled_speed : float
-        How much faster its steps are.
+        From then on a step counts for so many times less, where there is something to compile with:
+        whether it has been compiled by then makes no difference to what is found.
     split_after : float
-        Work of the compiled loop after which a walk is cut into parts.
+        Further work after which a walk is cut into parts.
     parts : int
         How many parts.
     direct_budget, largest_direct : float, int
@@ -57,7 +59,7 @@ class WalkTuning:
     smallest_step: int = 100
     step_growth: float = 1.6
     free_steps: float = 0.1
-    tile: int = 2**17
+    tile: int = 2**19
     first_rows: int = 64
     full_share: int = 4
     largest_weighted: int = 2000

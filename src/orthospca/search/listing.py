@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthospca._typing import Array, IntArray
+from orthospca.bounds.conditioning.steps import Step
 from orthospca.bounds.conditioning.walk import Conditioning, Pending, Walk
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
@@ -155,7 +156,7 @@ class Listing(Walk):
     ) -> None:
         nobody = Candidate(-math.inf, np.zeros(problem.n_features))
         everything = Node(np.arange(0), np.arange(problem.n_features))
-        super().__init__(Conditioning(problem, tuning), everything, nobody, level, level)
+        super().__init__(Conditioning(problem, tuning), level, level, nobody, everything)
         self.most = most
         self.supports: list[IntArray] = []
         self.values: list[float] = []
@@ -166,17 +167,13 @@ class Listing(Walk):
 
     def run(self, stop: Callable[[], bool]) -> bool:
         """List them; whether none can be missing."""
-        while self.pending:
-            if self.full or stop():
-                return False
-            self.step()
-        return not self.full
+        return self.advance(math.inf, lambda: self.full or stop()) and not self.full
 
     def _enumerate(self, node: Pending) -> None:
         """List those of a small node."""
-        included = node.frame.indices[node.inside]
-        allowed = np.union1d(included, node.frame.indices[node.free])
-        for supports in supports_between(included, allowed, self.problem.sparsity):
+        self.steps.append(Step(node.free[:0]))
+        allowed = np.union1d(node.inside, node.free)
+        for supports in supports_between(np.sort(node.inside), allowed, self.problem.sparsity):
             supports = supports[~np.isin(supports, self._banned).any(axis=1)]
             values: Array = values_on_supports(self.problem, supports)
             reached = values >= self._lowest
@@ -188,11 +185,5 @@ class Listing(Walk):
                 self.supports.append(np.sort(supports[i]))
                 self.values.append(float(values[i]))
 
-    def _give_way(self, node: Pending, found: tuple[Array, Array] | None) -> None:
-        """Branch where a support reaches the level: what contains it is listed further down."""
-        free = node.free
-        if found is None:
-            place = int(free[np.argmax(node.frame.matrix.diagonal()[free])])
-        else:
-            place = int(free[np.argmin(found[1][free])])
-        self._branch(node, node.frame.indices[:0], place)
+    def _look_at(self, support: IntArray) -> None:
+        """Pass over a support in the way: what contains it is listed further down."""

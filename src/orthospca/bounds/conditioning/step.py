@@ -1,21 +1,25 @@
 """One step of the conditioned search: the complement of the included indices, bounded by norms.
 
-A frame is the quadratic form on some indices, from which steps with fewer of them are computed.
 See ``docs/theory/conditioning.md``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
 
 from orthospca._typing import Array, IntArray
+from orthospca.bounds.conditioning import compiled
 from orthospca.bounds.conditioning.weights import WeightedRows
 from orthospca.model.tuning import WalkTuning
 from orthospca.numerics import rigor
 from orthospca.numerics.rounding import relative_error
+
+#: Costs that differ by less count as equal, and the first of them is the dearest: which it is must
+#: not depend on the order in which they are added up.
+ALIKE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,166 +41,175 @@ class Elimination:
     branch: int = -1
 
 
+CLOSED = Elimination(np.arange(0), np.arange(0))
+
+
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The form on some indices, from which steps with fewer of them are computed.
+    """The form on some features, with what the features inside add to it at a level.
 
     Attributes
     ----------
-    indices : integer array, ascending
-    matrix : array of shape (m, m)
+    matrix : array of shape (n, n)
     level : float
-        Lowered: what is proved below it, in exact arithmetic on the factors, is below the level
-        asked for.
-    residual : float
-        How far an entry of the factors, multiplied out, may be from the matrix.
-    tuning : WalkTuning
+        Lowered: what is proved below it, in exact arithmetic on the numbers as they are, is below
+        the level asked for.
     """
 
-    indices: IntArray
     matrix: Array
     level: float
-    residual: float
-    tuning: WalkTuning = field(default_factory=WalkTuning)
 
-    def condition(self, inside: IntArray) -> tuple[Array, Array] | None:
-        """Condition on the indices at some places.
+    def conditioned(self, inside: IntArray) -> Frame | None:
+        """Condition on the features at some places, which leave the frame.
 
-        Returns
-        -------
-        half : array of shape (len(inside), m)
-            ``C⁻¹Q_F`` with ``CCᵀ = L·I - Q_F``.
-        diagonal : array of shape (m,)
-            ``L`` less the diagonal of ``Q + halfᵀhalf``.
-
-        None if ``L·I - Q_F`` is not positive definite, or too close to singular for the factors to
-        be accurate.
+        None if they are not below the level, as far as can be told.
         """
-        cross = self.matrix[inside]
-        if len(inside) == 0:
-            return cross, self.level - self.matrix.diagonal()
-        core = -cross[:, inside]
-        core[np.diag_indices(len(inside))] += self.level
-        factor, info = lapack.dpotrf(core, lower=1, clean=1)
-        if info != 0:
-            return None
-        half, info = lapack.dtrtrs(factor, cross, lower=1)
-        if info != 0 or not (
-            np.abs(factor @ factor.T - core).max() <= self.residual
-            and np.abs(factor @ half - cross).max() <= self.residual
-        ):
-            return None
-        added = np.einsum("ij,ij->j", half, half)
-        return half, self.level - (self.matrix.diagonal() + added)
+        # Comparisons with what is no number prove nothing, and could seem to.
+        frame: Frame | None = self if np.isfinite(self.matrix).all() else None
+        # From the last one on, so that the others stay where they are.
+        for place in np.sort(inside)[::-1].tolist():
+            if frame is None:
+                break
+            frame = frame.split(np.delete(np.arange(len(frame.matrix)), place), place)[1]
+        return frame
 
-    def squares(self, half: Array, roots: Array, rows: IntArray) -> Array:
-        """Rows of the squares of W; columns whose root is zero are left out."""
-        tile: Array = self.matrix[rows]
-        if len(half):
-            tile += half[:, rows].T @ half
-        tile *= roots[rows, None]
+    def split(self, rest: IntArray, place: int) -> tuple[Frame, Frame | None]:
+        """Return the frame of the rest, and the same conditioned on one more feature."""
+        matrix: Array = self.matrix[rest[:, None], rest]
+        room = self.level - self.matrix[place, place]
+        if not room > 0.0:
+            return Frame(matrix, self.level), None
+        half = self.matrix[place, rest] / math.sqrt(room)
+        return Frame(matrix, self.level), Frame(matrix + half[:, None] * half, self.level)
+
+    def eliminate(self, room: int, tuning: WalkTuning) -> Elimination | None:
+        """Find which places an R can contain that is not proved to stay below the level.
+
+        None if a feature alone is not.
+
+        Parameters
+        ----------
+        room : int
+            Largest size of R, at least 1.
+        tuning : WalkTuning
+        """
+        diagonal = self.level - self.matrix.diagonal()
+        if not (diagonal > 0.0).all():
+            return None
+        n = len(diagonal)
+        if n <= 1 or room == 1:
+            return CLOSED
+        if n <= tuning.full_share * room and self.is_definite():
+            return CLOSED
+        roots = 1.0 / np.sqrt(diagonal)
+        if n * n > tuning.tile or tuning.compiled_after == math.inf:
+            return by_rules(self.matrix, roots, room, tuning)
+        eliminate = compiled.loaded()
+        if eliminate is None:
+            return by_rules(self.matrix, roots, room, tuning)
+        rounds = tuning.weight_rounds if n <= tuning.largest_weighted else 0
+        places = np.empty((3, n), dtype=np.int64)
+        W = _magnitudes(self.matrix, roots)
+        kept, forced, branch = eliminate(W, room, rounds, np.empty((7, n)), places)
+        if kept == 0:
+            return CLOSED
+        left = places[0, :kept]
+        return Elimination(left, left[places[2, :forced]], int(left[branch]))
+
+    def is_definite(self) -> bool:
+        """Whether all features together are proved to stay below the level."""
+        complement = -self.matrix
+        complement.flat[:: len(complement) + 1] += self.level
+        return rigor.proves_positive_definite(complement)
+
+
+def by_rules(matrix: Array, roots: Array, room: int, tuning: WalkTuning) -> Elimination:
+    """Rule out places by costs, and by weighted rows where costs rule out little.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+    roots : array of shape (n,)
+        What scales the complement to a diagonal of ones.
+    room : int
+        At least 2.
+    tuning : WalkTuning
+    """
+    # Roots, products and sums err by a few units each; below this they still prove λmax < 1.
+    threshold = room / (room - 1) * (1 - relative_error(4 * room * room + 60))
+    left = np.arange(len(roots))
+    costs, forced = roots, left[:0]
+    while len(left) > 1:
+        part = matrix if len(left) == len(roots) else matrix[left[:, None], left]
+        costs = _costs(part, roots[left], room, threshold, tuning)
+        ordered = np.sort(costs)[::-1]
+        total, base = float(ordered[:room].sum()), float(ordered[: room - 1].sum())
+        stays = np.minimum(total, base + costs) >= threshold
+        before, left, costs = len(left), left[stays], costs[stays]
+        if len(left) <= 0.95 * before:
+            continue
+        # Little has changed: another round would not find more.  Weighted sums may.
+        if len(left) > tuning.largest_weighted:
+            break
+        W = _magnitudes(matrix[left[:, None], left], roots[left])
+        rows = WeightedRows(W, room, tuning.weight_rounds)
+        if rows.closed:
+            return CLOSED
+        stays = rows.stays()
+        before, forced = len(left), left[rows.forced() & stays]
+        left, costs = left[stays], costs[stays]
+        if len(forced) or len(left) > 0.9 * before:
+            break
+    if len(left) <= 1:
+        return CLOSED
+    return Elimination(left, forced, int(left[np.argmax(costs >= costs.max() * (1 - ALIKE))]))
+
+
+def _magnitudes(matrix: Array, roots: Array) -> Array:
+    """Return ``|W|``, symmetric to the last digit, with zeros on its diagonal."""
+    W = roots[:, None] * roots
+    W *= np.abs(matrix)
+    W.flat[:: len(W) + 1] = 0.0
+    return W
+
+
+def _costs(matrix: Array, roots: Array, room: int, threshold: float, tuning: WalkTuning) -> Array:
+    """Sum of the room - 1 largest squares of each row of W, or a bound that decides as much."""
+    n = len(roots)
+    count = min(room - 1, n - 1)
+    if n * n <= tuning.tile:
+        return _largest_sums(np.square(_magnitudes(matrix, roots)), count)
+
+    def squares(rows: IntArray) -> Array:
+        tile: Array = matrix[rows] * roots[rows, None]
         tile *= roots
         np.square(tile, out=tile)
         tile[np.arange(len(rows)), rows] = 0.0
         return tile
 
-    def eliminate(self, half: Array, diagonal: Array, free: IntArray, room: int) -> Elimination:
-        """Find which free places an R can contain that is not proved to stay below the level.
-
-        Parameters
-        ----------
-        half, diagonal : arrays
-            From :meth:`condition`; the diagonal is positive at the free places.
-        free : integer array
-        room : int
-            Largest size of R, at least 1.
-        """
-        # Roots, products and sums err by a few units each; below this they still prove λmax < 1.
-        threshold = room / max(room - 1, 1) * (1 - relative_error(4 * room * room + 60))
-        if len(free) <= self.tuning.full_share * room and self._is_definite(half, diagonal, free):
-            return Elimination(free[:0], free[:0])
-        roots = np.zeros(len(diagonal))
-        while len(free) > 1 and room > 1:
-            roots[:] = 0.0
-            roots[free] = 1.0 / np.sqrt(diagonal[free])
-            costs = self._costs(half, roots, free, room, threshold)
-            ordered = np.sort(costs)[::-1]
-            total, base = float(ordered[:room].sum()), float(ordered[: room - 1].sum())
-            stays = np.minimum(total, base + costs) >= threshold
-            before, free, costs = len(free), free[stays], costs[stays]
-            if len(free) <= 0.95 * before:
-                continue
-            # Little has changed: another round would not find more.  Weighted sums may.
-            if len(free) > self.tuning.largest_weighted:
-                return Elimination(free, free[:0], int(free[np.argmax(costs)]))
-            rows = WeightedRows(
-                self._magnitudes(half, roots, free), room, self.tuning.weight_rounds
-            )
-            if rows.closed:
-                break
-            stays = rows.stays()
-            before, forced = len(free), free[rows.forced() & stays]
-            free, costs = free[stays], costs[stays]
-            if len(forced) or len(free) > 0.9 * before:
-                return Elimination(free, forced, int(free[np.argmax(costs)]))
-        return Elimination(free[:0], free[:0])
-
-    def _magnitudes(self, half: Array, roots: Array, free: IntArray) -> Array:
-        """Return ``|W|`` on the free places."""
-        matrix: Array = self.matrix[np.ix_(free, free)]
-        if len(half):
-            part = half[:, free]
-            matrix += part.T @ part
-        matrix *= roots[free, None]
-        matrix *= roots[free]
-        np.fill_diagonal(matrix, 0.0)
-        return np.asarray(np.abs(matrix, out=matrix))
-
-    def _is_definite(self, half: Array, diagonal: Array, free: IntArray) -> bool:
-        """Whether the complement on all free places together is proved positive definite."""
-        return rigor.proves_positive_definite(self._complement(half, diagonal, free))
-
-    def _complement(self, half: Array, diagonal: Array, free: IntArray) -> Array:
-        """What is left of ``L·I - Q`` on the free places, given what is conditioned on."""
-        matrix: Array = -self.matrix[np.ix_(free, free)]
-        if len(half):
-            part = half[:, free]
-            matrix -= part.T @ part
-        matrix[np.diag_indices(len(free))] = diagonal[free]
-        return matrix
-
-    def _costs(
-        self, half: Array, roots: Array, free: IntArray, room: int, threshold: float
-    ) -> Array:
-        """Sum of the room - 1 largest entries of each row, or a bound that decides as much."""
-        count = min(room - 1, len(free) - 1)
-        m = len(self.indices)
-        if len(free) * m <= self.tuning.tile:
-            return _largest_sums(self.squares(half, roots, free), count)
-        step = max(self.tuning.tile // m, 1)
-        parts = [free[start : start + step] for start in range(0, len(free), step)]
-        largest = np.concatenate([self.squares(half, roots, p).max(axis=1) for p in parts])
-        costs = count * largest
-        exact = np.zeros(len(free), dtype=bool)
-        chosen = np.argsort(-largest, kind="stable")[: max(self.tuning.first_rows, 2 * room)]
-        while len(chosen):
-            for start in range(0, len(chosen), step):
-                some = chosen[start : start + step]
-                costs[some] = _largest_sums(self.squares(half, roots, free[some]), count)
-            exact[chosen] = True
-            ordered = np.sort(costs)[::-1]
-            base = float(ordered[: room - 1].sum())
-            # In doubt: `count` times the largest entry keeps the row, the entry alone does not.
-            doubtful = (base + costs >= threshold) & (base + largest < threshold)
-            dearest = costs >= ordered[min(room, len(ordered)) - 1]
-            chosen = np.flatnonzero(~exact & (doubtful | dearest))
-        return costs
+    step = max(tuning.tile // n, 1)
+    parts = [np.arange(start, min(start + step, n)) for start in range(0, n, step)]
+    largest = np.concatenate([squares(part).max(axis=1) for part in parts])
+    costs = count * largest
+    exact = np.zeros(n, dtype=bool)
+    chosen = np.argsort(-largest, kind="stable")[: max(tuning.first_rows, 2 * room)]
+    while len(chosen):
+        for start in range(0, len(chosen), step):
+            some = chosen[start : start + step]
+            costs[some] = _largest_sums(squares(some), count)
+        exact[chosen] = True
+        ordered = np.sort(costs)[::-1]
+        base = float(ordered[: room - 1].sum())
+        # In doubt: `count` times the largest entry keeps the row, the entry alone does not.
+        doubtful = (base + costs >= threshold) & (base + largest < threshold)
+        dearest = costs >= ordered[min(room, n) - 1]
+        chosen = np.flatnonzero(~exact & (doubtful | dearest))
+    return costs
 
 
 def _largest_sums(values: Array, count: int) -> Array:
     """Sum of the ``count`` largest entries of each row."""
     m = values.shape[1]
-    if count >= m:
-        return np.asarray(values.sum(axis=1))
-    values.partition(m - count, axis=1)
+    if count < m:
+        values.partition(m - count, axis=1)
     return np.asarray(values[:, m - count :].sum(axis=1))

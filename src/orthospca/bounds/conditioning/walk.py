@@ -26,13 +26,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.bounds.conditioning import compiled
-from orthospca.bounds.conditioning.step import Frame
+from orthospca.bounds.conditioning import compiled, parts
+from orthospca.bounds.conditioning.step import Elimination, Frame
 from orthospca.bounds.conditioning.steps import NO_STEPS, Step, StepLog, Tree
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
@@ -76,10 +76,6 @@ class Dive:
     work: float = 0.0
 
 
-#: Seconds, for each entry of a form, until the compiled loop has been set up and taken a step.
-SETTING_UP = 2e-7
-
-
 @dataclass
 class Tally:
     """What conditioned searches of one stage have cost: long ones are worth other means."""
@@ -119,6 +115,8 @@ class Conditioning:
         self.tally = tally or Tally()
         self.seconds_left = seconds_left
         self.n_jobs = n_jobs
+        # How much cheaper steps are once they are compiled; not whether they already are.
+        self.speed = self.tuning.compiled_speed if compiled.is_installed() else 1.0
         self._scale = problem.scale
         # Largest squared norm of a row of X: what κXXᵀ adds to an entry is at most κ times it.
         self._heaviest = float(np.square(problem.previous).sum(axis=1).max(initial=0.0))
@@ -167,33 +165,29 @@ class Conditioning:
         lost = self.problem.sparsity * self._radius(0.0) + self._margin(0.0, incumbent.value)
         # Nothing closer to the incumbent than this can be closed; the bound says so.
         level = max(cutoff, incumbent.value + 4 * lost)
-        walk = Walk(self, node, incumbent, level, cutoff)
+        walk = Walk(self, level, cutoff, incumbent, node)
         stop = stop or _never
-        while walk.pending:
-            if walk.hopeless(budget) or stop():
-                return _unfinished(node, walk)
-            if self._is_for_the_kernel(walk):
-                complete = compiled.finish(walk, budget, stop, self.n_jobs)
-                if not complete and walk.best is incumbent:
-                    return _unfinished(node, walk)
-            else:
-                walk.step()
-            if walk.best is not incumbent:
-                return Dive(False, math.inf, walk.best, node.allowed, work=walk.work)
-        steps = walk.steps.tree()
-        return Dive(True, walk.upper, walk.best, node.allowed, steps, walk.level, walk.work)
-
-    def _is_for_the_kernel(self, walk: Walk) -> bool:
-        """Whether a walk has become so long that the compiled loop is worth its set-up."""
-        work, left = self.tally.work + walk.work, self.seconds_left()
-        if work < self.tuning.compiled_after or not compiled.is_ready(left):
-            return False
-        # The set-up and its first step cannot be stopped.
-        return len(walk.pending[-1].free) ** 2 * SETTING_UP <= left
+        alone = max(self.tuning.compiled_after - self.tally.work, 0.0) + self.tuning.split_after
+        complete = walk.advance(min(alone, budget), stop)
+        if not (complete or walk.improved or stop() or walk.hopeless(budget)):
+            complete = parts.close(walk, budget, stop, self.n_jobs)
+        if walk.improved:
+            return Dive(False, math.inf, walk.best, node.allowed, work=walk.work)
+        if complete:
+            steps = walk.steps.tree()
+            return Dive(True, walk.upper, walk.best, node.allowed, steps, level, walk.work)
+        if not len(walk.steps):
+            return Dive(False, -math.inf, incumbent, node.allowed, work=walk.work)
+        # What the first step has ruled out is not lost.
+        first = walk.steps.first
+        allowed = np.setdiff1d(node.allowed, first.removed, assume_unique=True)
+        return Dive(False, level, incumbent, allowed, Tree.of([first]), work=walk.work)
 
     def alone(self) -> Conditioning:
-        """Return one that can be sent elsewhere."""
-        return Conditioning(self.problem, self.tuning)
+        """Return one for parts of a long walk, which can be sent elsewhere."""
+        other = Conditioning(self.problem, self.tuning, Tally(math.inf))
+        other.speed = self.speed
+        return other
 
     def frame(self, indices: IntArray, level: float, penalty: float) -> Frame:
         """Gather the form on some indices, and lower the level by all that rounding may add."""
@@ -203,9 +197,7 @@ class Conditioning:
         if kappa > 0:
             previous = problem.previous[indices]
             matrix -= kappa * (previous @ previous.T)
-        margin = self._margin(kappa, level)
-        lowered = level - p * self._radius(kappa) - margin
-        return Frame(indices, matrix, lowered, 0.5 * margin / p, self.tuning)
+        return Frame(matrix, level - p * self._radius(kappa) - self._margin(kappa, level))
 
     def _radius(self, kappa: float) -> float:
         """Rounding error of an entry of the form."""
@@ -216,11 +208,10 @@ class Conditioning:
         return radius
 
     def _margin(self, kappa: float, level: float) -> float:
-        """Bound on the norm of the difference between the matrix and its factors multiplied out.
+        """Bound on the norm of what rounding may add to a matrix while p features are included.
 
-        Rows of the factors have squared norms of at most ``|level| + ‖Q‖max``, so that an inner
-        product of at most p terms errs by less than ``4(p + 8)`` units of that; p entries in a row
-        make the norm.
+        What they add has squares of at most ``|level| + ‖Q‖max``, so that p sums of products err by
+        less than ``4(p + 8)`` units of that; p entries in a row make the norm.
         """
         p = self.problem.sparsity
         size = abs(level) + self._scale + kappa * self._heaviest
@@ -231,116 +222,161 @@ def _never() -> bool:
     return False
 
 
-def _unfinished(node: Node, walk: Walk) -> Dive:
-    """What the first step has ruled out is not lost."""
-    if not len(walk.steps):
-        return Dive(False, -math.inf, walk.best, node.allowed, work=walk.work)
-    first = walk.steps.first
-    allowed = np.setdiff1d(node.allowed, first.removed, assume_unique=True)
-    return Dive(False, walk.level, walk.best, allowed, Tree.of([first]), work=walk.work)
-
-
 @dataclass(frozen=True, eq=False)
 class Pending:
-    """A node of the walk: places in a frame."""
+    """A node of the walk.
 
-    frame: Frame
+    Attributes
+    ----------
+    frame : Frame or None
+        Of the free features; None if those inside are not below the level, as far as can be told.
+    penalty : int
+        Which one the frame has.
+    inside, free : integer arrays
+        Features, those inside in the order of their inclusion, those free in ascending order.
+    """
+
+    frame: Frame | None
     penalty: int
     inside: IntArray
     free: IntArray
 
+    def count(self, sparsity: int) -> int:
+        """Return how many supports it has."""
+        inside = len(self.inside)
+        return count_supports(inside, inside + len(self.free), sparsity)
+
 
 class Walk:
-    """The depth-first walk below one node."""
+    """A depth-first walk, at a level, of what is pending.
+
+    Parameters
+    ----------
+    conditioning : Conditioning
+    level : float
+        At which nodes are closed.
+    cutoff : float
+        Values up to this one are of no interest.
+    incumbent : Candidate
+    node : Node, optional
+        Where it begins.
+    """
 
     def __init__(
         self,
         conditioning: Conditioning,
-        node: Node,
-        incumbent: Candidate,
         level: float,
         cutoff: float,
+        incumbent: Candidate,
+        node: Node | None = None,
     ) -> None:
         self.conditioning = conditioning
         self.problem = conditioning.problem
         self.tuning = conditioning.tuning
-        self.best = incumbent
+        self.incumbent = self.best = incumbent
         self.level = level
         self.cutoff = cutoff
         self.upper = -math.inf
         self.steps = StepLog()
         self.work = 0.0
-        frame = conditioning.frame(node.allowed, level, self.tuning.penalties[0])
-        inside = np.searchsorted(node.allowed, node.included)
-        free = np.searchsorted(node.allowed, node.free)
-        self.pending = [Pending(frame, 0, inside, free)]
+        self.pending = [] if node is None else [self.node(node.included, node.free)]
+        self._begins = node is not None
+
+    @property
+    def improved(self) -> bool:
+        """Whether something better than the incumbent was found."""
+        return self.best is not self.incumbent
 
     def hopeless(self, budget: float) -> bool:
         """Whether the budget is spent."""
         return self.work > budget and len(self.steps) > self.tuning.free_steps * budget
 
+    def advance(self, budget: float, stop: Callable[[], bool]) -> bool:
+        """Walk on; whether everything is closed, and nothing better than the incumbent found."""
+        while self.pending:
+            if self.improved or self.hopeless(budget) or stop():
+                return False
+            self.step()
+        return not self.improved
+
     def step(self) -> None:
         """Close the next node, or branch."""
         node = self.pending.pop()
-        inside, free = len(node.inside), len(node.free)
-        self.work += max(free / self.tuning.smallest_step, 1.0) ** self.tuning.step_growth
-        if (
-            count_supports(inside, inside + free, self.problem.sparsity)
-            <= self.tuning.enumerate_below
-        ):
+        self._charge(len(node.free))
+        few = node.count(self.problem.sparsity) <= self.tuning.enumerate_below
+        begins, self._begins = self._begins, False
+        if few and begins:
             self._enumerate(node)
-            self.steps.append(Step(node.frame.indices[:0]))
             return
-        if inside + free < 0.5 * len(node.frame.indices):
-            node = self.gathered(node, node.penalty)
+        room = self.problem.sparsity - len(node.inside)
         while True:
-            found = node.frame.condition(node.inside)
-            if found is not None and found[1][node.free].min() > 0:
-                break
-            if not self.can_be_penalised(node):
-                self._give_way(node, found)
+            frame = node.frame
+            if frame is not None and room == 0:
+                self._close(node.free[:0])
                 return
-            node = self.gathered(node, node.penalty + 1)
-        room = self.problem.sparsity - inside
-        left = node.frame.eliminate(*found, node.free, room)
-        if len(left.kept) < free:
+            left = None if frame is None else frame.eliminate(room, self.tuning)
+            if left is not None:
+                break
+            if not self._can_be_penalised(node):
+                (self._enumerate if few else self._give_way)(node)
+                return
+            node = self.node(node.inside, node.free, node.penalty + 1)
+        kept = left.kept
+        if len(kept) == 0:
+            self._close(node.free)
+            return
+        removed = node.free[:0]
+        if len(kept) < len(node.free):
             self.upper = max(self.upper, self.level)
-        removed = node.frame.indices[np.setdiff1d(node.free, left.kept, assume_unique=True)]
-        node = replace(node, free=left.kept)
-        if len(left.kept) == 0:
-            self.steps.append(Step(removed))
-        elif len(left.forced):
-            self._include(node, removed, left.forced, room)
+            gone = np.ones(len(node.free), dtype=bool)
+            gone[kept] = False
+            removed = node.free[gone]
+        if len(left.forced):
+            self._include(node, removed, left)
         else:
-            self._branch(node, removed, left.branch)
+            self._branch(node, removed, kept, left.branch)
 
-    def _include(self, node: Pending, removed: IntArray, forced: IntArray, room: int) -> None:
+    def _charge(self, features: int) -> None:
+        """Count what a step costs: less from when on it is compiled, if there is time for that."""
+        size = features / self.tuning.smallest_step
+        cost = size**self.tuning.step_growth if size > 1.0 else 1.0
+        if self.conditioning.tally.work + self.work >= self.tuning.compiled_after:
+            cost /= self.conditioning.speed
+            if compiled.loaded() is None:
+                compiled.ask(self.conditioning.seconds_left())
+        self.work += cost
+
+    def _close(self, removed: IntArray) -> None:
+        self.upper = max(self.upper, self.level)
+        self.steps.append(Step(removed))
+
+    def _include(self, node: Pending, removed: IntArray, left: Elimination) -> None:
         """Go on with what nothing above the level can do without."""
         self.upper = max(self.upper, self.level)
-        self.steps.append(Step(removed, forced=node.frame.indices[forced]))
-        if len(forced) <= room:
-            inside = np.union1d(node.inside, forced)
-            free = np.setdiff1d(node.free, forced, assume_unique=True)
-            self.pending.append(replace(node, inside=inside, free=free))
+        forced = node.free[left.forced]
+        self.steps.append(Step(removed, forced=forced))
+        if len(node.inside) + len(forced) > self.problem.sparsity:
+            return
+        places = np.searchsorted(left.kept, left.forced)
+        assert node.frame is not None
+        matrix = node.frame.matrix[left.kept[:, None], left.kept]
+        frame = Frame(matrix, node.frame.level).conditioned(places)
+        free = np.delete(node.free[left.kept], places)
+        self.pending.append(Pending(frame, node.penalty, np.append(node.inside, forced), free))
 
-    def gathered(self, node: Pending, penalty: int) -> Pending:
-        """Return the node in a frame of its own."""
-        places = np.union1d(node.inside, node.free)
-        indices = node.frame.indices[places]
+    def node(self, inside: IntArray, free: IntArray, penalty: int = 0) -> Pending:
+        """Return a node with a frame of its own."""
+        indices = np.union1d(inside, free)
         frame = self.conditioning.frame(indices, self.level, self.tuning.penalties[penalty])
-        inside = np.searchsorted(places, node.inside)
-        return Pending(frame, penalty, inside, np.searchsorted(places, node.free))
+        return Pending(frame.conditioned(np.searchsorted(indices, inside)), penalty, inside, free)
 
-    def can_be_penalised(self, node: Pending) -> bool:
+    def _can_be_penalised(self, node: Pending) -> bool:
         """Whether vectors that are not feasible can be pushed further down."""
         return self.problem.constrained and node.penalty + 1 < len(self.tuning.penalties)
 
-    def node(self, inside: IntArray, free: IntArray, penalty: int) -> Pending:
-        """Return a node with these features in a frame of its own."""
-        indices = np.union1d(inside, free)
-        frame = self.conditioning.frame(indices, self.level, self.tuning.penalties[penalty])
-        places = np.searchsorted(indices, np.sort(inside)), np.searchsorted(indices, np.sort(free))
-        return Pending(frame, penalty, *places)
+    def begun_anew(self) -> Walk:
+        """Return a walk like this one, of which nothing is done and nothing is pending."""
+        return Walk(self.conditioning.alone(), self.level, self.cutoff, self.incumbent)
 
     def take(self, steps: Tree) -> None:
         """Take steps that were found elsewhere to rule something out at the level."""
@@ -348,44 +384,40 @@ class Walk:
             self.upper = max(self.upper, self.level)
             self.steps.extend(steps)
 
-    @classmethod
-    def of_a_part(
-        cls, conditioning: Conditioning, incumbent: Candidate, level: float, cutoff: float
-    ) -> Walk:
-        """Return a walk that has no node yet."""
-        nothing = Node(np.arange(0), np.arange(0))
-        walk = cls(conditioning, nothing, incumbent, level, cutoff)
-        walk.pending = []
-        return walk
+    def _branch(self, node: Pending, removed: IntArray, kept: IntArray, place: int) -> None:
+        feature = node.free[place]
+        self.steps.append(Step(removed, int(feature)))
+        rest = kept[kept != place]
+        without = within = None
+        if node.frame is not None:
+            without, within = node.frame.split(rest, place)
+        free = node.free[rest]
+        inside = np.append(node.inside, feature)
+        self.pending.append(Pending(without, node.penalty, node.inside, free))
+        self.pending.append(Pending(within, node.penalty, inside, free))
 
-    def _branch(self, node: Pending, removed: IntArray, place: int) -> None:
-        self.steps.append(Step(removed, int(node.frame.indices[place])))
-        others = node.free[node.free != place]
-        inside = np.sort(np.append(node.inside, place))
-        self.pending.append(replace(node, free=others))
-        self.pending.append(replace(node, inside=inside, free=others))
-
-    def _give_way(self, node: Pending, found: tuple[Array, Array] | None) -> None:
-        """Branch where a support stands in the way that is above the level, or almost.
-
-        It may be better than the incumbent.
-        """
-        inside, free, indices = node.inside, node.free, node.frame.indices
-        if found is None:
-            place = int(free[np.argmax(node.frame.matrix.diagonal()[free])])
-            support = indices[inside]
+    def _give_way(self, node: Pending) -> None:
+        """Branch where a support stands in the way that is above the level, or almost."""
+        if node.frame is None:
+            place = int(np.argmax(self.problem.projected.diagonal()[node.free]))
+            self._look_at(np.sort(node.inside))
         else:
-            place = int(free[np.argmin(found[1][free])])
-            support = np.sort(np.append(indices[inside], indices[place]))
+            place = int(np.argmax(node.frame.matrix.diagonal()))
+            self._look_at(np.union1d(node.inside, node.free[place]))
+        self._branch(node, node.free[:0], np.arange(len(node.free)), place)
+
+    def _look_at(self, support: IntArray) -> None:
+        """See whether a support is better than the incumbent."""
         candidate = best_on_support(self.problem, support)
         if candidate is not None and candidate.value > self.best.value:
             self.best = candidate
-        self._branch(node, indices[:0], place)
 
     def _enumerate(self, node: Pending) -> None:
-        included = node.frame.indices[node.inside]
-        allowed = np.union1d(included, node.frame.indices[node.free])
-        tested = enumerate_supports(self.problem, included, allowed, self.best, self.cutoff)
+        """Test the supports of a node one by one."""
+        allowed = np.union1d(node.inside, node.free)
+        inside = np.sort(node.inside)
+        tested = enumerate_supports(self.problem, inside, allowed, self.best, self.cutoff)
         self.upper = max(self.upper, tested.upper)
         if tested.best is not None and tested.best.value > self.best.value:
             self.best = tested.best
+        self.steps.append(Step(node.free[:0]))
