@@ -403,17 +403,17 @@ def test_the_process_that_compiles(
     fresh: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Tests that one process is started, once, waited for without waiting, and then believed."""
-    child, there = Started(), [False]
+    child = Started()
     started = []
     monkeypatch.setattr(compiled, "_start", lambda: started.append(1) or child)
-    monkeypatch.setattr(compiled, "_is_compiled", lambda kernel: there[0])
+    monkeypatch.setattr(compiled, "_is_compiled", lambda: False)
     compiled.ask(1.0)
     assert not started, "there is no time for it"
     for _ in range(3):
         compiled.ask(60.0)
         assert compiled.loaded() is None
     assert started == [1]
-    child.returncode, there[0] = 0, True
+    child.returncode = 0
     compiled.ask(60.0)
     assert compiled.loaded() is not None
     assert compiled.is_installed()
@@ -432,7 +432,7 @@ def test_a_process_that_fails(fresh: Any, monkeypatch: pytest.MonkeyPatch, how: 
         raise PermissionError("not allowed")
 
     monkeypatch.setattr(compiled, "_start", start)
-    monkeypatch.setattr(compiled, "_is_compiled", lambda kernel: False)
+    monkeypatch.setattr(compiled, "_is_compiled", lambda: False)
     for _ in range(3):
         compiled.ask(60.0)
     assert compiled.loaded() is None

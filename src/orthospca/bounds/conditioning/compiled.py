@@ -24,7 +24,9 @@ import numpy as np
 LOADING = 2.0
 
 #: What the process that compiles is told to do.
-COMPILE = "from orthospca.bounds.conditioning import compiled; compiled.load()"
+COMPILE = (
+    "from orthospca.bounds.conditioning import compiled; raise SystemExit(compiled.load() is None)"
+)
 
 Step = Callable[..., tuple[int, int, int]]
 
@@ -72,15 +74,12 @@ def ask(seconds_left: float) -> None:
             return
         if seconds_left < LOADING:
             return
-        kernel = _module()
-        if kernel is None:
-            return
-        if _is_compiled(kernel):
-            load()
-        elif child is None:
-            _State.child = _start()
-        else:
+        if child is not None and child.returncode:
             _give_up(f"the process that compiles it ended with {child.returncode}")
+        elif child is not None or _is_compiled():
+            load()
+        elif is_installed():
+            _State.child = _start()
     except OSError as error:
         _give_up(error)
     finally:
@@ -113,8 +112,11 @@ def _give_up(why: object) -> None:
     _State.failed = True
 
 
-def _is_compiled(kernel: Any) -> bool:
-    """Whether an earlier process has left its work for this one."""
+def _is_compiled() -> bool:
+    """Whether an earlier process has left its work for this one; if in doubt, not."""
+    kernel = _module()
+    if kernel is None:
+        return False
     written = Path(kernel.__file__).stat().st_mtime
     found = Path(kernel.eliminate.stats.cache_path).glob("kernel.eliminate-*.nbi")
     return any(index.stat().st_mtime >= written for index in found)

@@ -79,8 +79,11 @@ class Frame:
         room = self.level - self.matrix[place, place]
         if not room > 0.0:
             return Frame(matrix, self.level), None
-        half = self.matrix[place, rest] / math.sqrt(room)
-        return Frame(matrix, self.level), Frame(matrix + half[:, None] * half, self.level)
+        # What overflows is not below the level, and shows on the diagonal.
+        with np.errstate(over="ignore", invalid="ignore"):
+            half = self.matrix[place, rest] / math.sqrt(room)
+            conditioned = matrix + half[:, None] * half
+        return Frame(matrix, self.level), Frame(conditioned, self.level)
 
     def eliminate(self, room: int, tuning: WalkTuning) -> Elimination | None:
         """Find which places an R can contain that is not proved to stay below the level.

@@ -325,6 +325,9 @@ class Walk:
         if len(kept) == 0:
             self._close(node.free)
             return
+        if few:
+            self._enumerate(node)
+            return
         removed = node.free[:0]
         if len(kept) < len(node.free):
             self.upper = max(self.upper, self.level)
