@@ -2,8 +2,12 @@
 
 Two hypothesis profiles are chosen by the environment variable ``HYPOTHESIS_PROFILE``:
 
-- ``default`` runs about 200 random problems, the same ones each time;
-- ``full`` runs more than 2000, new ones each time.
+- ``default`` has 2 examples, the same ones each time.  That is the unit: tests of promises (bounds
+  against the brute force and in exact arithmetic, orthogonality, tolerances, the same result
+  whatever the jobs) multiply it and run at least 20 for each method, and those that are repeated
+  for each kind of matrix have as many by the number of kinds.  Certificates are tested with seeds
+  instead of hypothesis, 40 and more of them;
+- ``full`` has 30, new ones each time: hundreds of each promise.
 
 The reference matrices are not part of the project. Tests that need them look in the folder named by
 ``ORTHOSPCA_DATA`` and are skipped, with a reason, where it is not set.

@@ -28,6 +28,8 @@ METHODS = ("enumeration", "eigenvalue", "branch-and-bound", "relaxation")
 examples = settings.default.max_examples
 few = settings(max_examples=examples)
 some = settings(max_examples=5 * examples)
+#: For the promises of the package; tests of every kind of matrix have as many by their kinds.
+promised = settings(max_examples=10 * examples)
 
 
 def solve_exactly(problem: Problem, method: str, **options) -> Result:
@@ -64,7 +66,7 @@ def test_every_stage_is_optimal(kind: str, method: str, data: st.DataObject) -> 
 
 
 @pytest.mark.parametrize("method", METHODS[:3])
-@some
+@promised
 @given(problem=problems())
 def test_shortcuts_are_optimal_too(method: str, problem: Problem) -> None:
     """Tests the same with all defaults, where small nodes are enumerated."""
@@ -94,7 +96,7 @@ def test_one_sparsity_per_component(method: str, problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@some
+@promised
 @given(problem=problems(largest=6))
 def test_bounds_hold_in_exact_arithmetic(method: str, problem: Problem) -> None:
     """Tests that no upper bound is below the truth, decided in rational arithmetic."""
@@ -107,7 +109,7 @@ def test_bounds_hold_in_exact_arithmetic(method: str, problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@some
+@promised
 @given(
     problem=problems(),
     gap=st.sampled_from([0.0, 1e-6, 1e-2, 0.3, 2.0]),
@@ -274,6 +276,15 @@ def test_same_bytes_whatever_the_jobs(method: str, seed: int) -> None:
     matrix = rows.T @ rows
     problem = Problem("psd", matrix, 4)
     results = [branch(problem, 4, method=method, gap=1e-9, n_jobs=jobs) for jobs in (1, 2)]
+    assert trajectory(results[0]) == trajectory(results[1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@promised
+@given(problem=problems())
+def test_same_bytes_whatever_the_jobs_of_any_problem(method: str, problem: Problem) -> None:
+    """Tests the same of every kind of matrix, until no component is left."""
+    results = [solve_exactly(problem, method, n_jobs=jobs) for jobs in (1, 2)]
     assert trajectory(results[0]) == trajectory(results[1])
 
 
