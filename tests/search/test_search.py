@@ -379,9 +379,7 @@ def test_stage_with_any_incumbent(
     name: str, disguise: bool, rank: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tests whole stages, with all that they begin with, from a bad incumbent or from none."""
-    # The relaxation takes its time on each of them; the others are among the slow ones.
-    seeds = range(800, 808 if name == "relaxation" else 822)
-    check_stages(seeds, name, disguise, rank, monkeypatch)
+    check_stages(range(800, 808), name, disguise, rank, monkeypatch)
 
 
 @pytest.mark.slow
@@ -529,7 +527,7 @@ def check_nodes(seeds: range, tuning: ShareTuning) -> None:
 @pytest.mark.parametrize("tuning", PATIENCES)
 def test_share_bound_node_by_node(tuning: ShareTuning) -> None:
     """Tests random nodes; the children inherit what their parent hands down, as in the search."""
-    check_nodes(range(500, 560), tuning)
+    check_nodes(range(500, 524), tuning)
 
 
 @pytest.mark.slow
@@ -537,7 +535,7 @@ def test_share_bound_node_by_node(tuning: ShareTuning) -> None:
 @pytest.mark.parametrize("tuning", PATIENCES)
 def test_share_bound_node_by_node_at_length(tuning: ShareTuning, part: int) -> None:
     """Tests thousands of nodes more."""
-    check_nodes(range(600 + part, 1800, 3), tuning)
+    check_nodes(range(524 + part, 1800, 3), tuning)
 
 
 @pytest.mark.parametrize("part", range(2))
