@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -453,9 +452,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _settings(self) -> Settings:
         validate_integer("n_components", self.n_components, 1)
-        seed = self.random_state
-        if seed is not None and not isinstance(seed, numbers.Integral):
-            seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
+        check_random_state(self.random_state)
         return Settings.validate(
             objective=self.objective,
             method=self.method,
@@ -464,7 +461,6 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             time_limit=self.time_limit,
             node_limit=self.node_limit,
             n_jobs=self.n_jobs,
-            random_state=seed,
             tuning=self._tuning,
             proof=self.proof,
         )

@@ -18,20 +18,14 @@ from orthospca.supports.heuristics import eliminate, entering_value, polish
 
 #: Rows from which supports are grown, at most.
 MOST_STARTS = 24
-#: Truncated power iterations after an index has been taken in.
-ITERATIONS = 3
 #: Indices that a swap tries to remove: those with the smallest loadings.
 LEAVING = 3
 #: Supports of each size that are solved exactly.
 SOLVED = 2
 #: Indices that are tried exactly where components have to be fitted.
 TRIED = 6
-#: Order up to which a factor tells whether a form is positive semidefinite: more would take long.
-LARGEST_FACTOR = 1500
 #: Order up to which features are eliminated one after the other from the whole.
 LARGEST_ELIMINATION = 400
-#: Products from which the smallest eigenvalue is estimated otherwise, for each end.
-PRODUCTS = 12
 
 
 def find_incumbent(problem: Subproblem) -> Candidate | None:
@@ -80,10 +74,7 @@ class HeuristicPath:
             self._take_partners(int(np.argmax(alone)))
         if self._stop():
             return
-        if self.problem.constrained:
-            self._grow_exactly()
-        else:
-            self._grow()
+        self._grow()
         matrix = self.problem.penalised
         if len(matrix) <= LARGEST_ELIMINATION and self.size < len(matrix):
             self._try(eliminate(matrix, self.size))
@@ -155,7 +146,7 @@ class HeuristicPath:
         largest = np.argsort(-diagonal, kind="stable")[: count // 3]
         return np.unique(np.concatenate([order[:count], paired, largest]))
 
-    def _grow_exactly(self) -> None:
+    def _grow(self) -> None:
         """Grow supports by their leading vectors, with what components use held down."""
         matrix = self.problem.penalised
         diagonal = matrix.diagonal()
@@ -177,46 +168,6 @@ class HeuristicPath:
             for k in order[:SOLVED]:
                 self._try(supports[k])
             supports = supports[order[: self._starts]]
-
-    def _grow(self) -> None:
-        """Grow supports by truncated power iterations, all of them in one product."""
-        matrix, n = self.matrix, len(self.matrix)
-        shift = _shift_of(matrix)
-        rows = self._starting_rows()
-        vectors = np.zeros((len(rows), n))
-        vectors[np.arange(len(rows)), rows] = 1.0
-        for size in range(2, self.size + 1):
-            if self._stop():
-                return
-            images = vectors @ matrix
-            values = np.einsum("ij,ij->i", vectors, images)
-            gains = entering_value(values[:, None], images, self._diagonal)
-            gains[vectors != 0] = -np.inf
-            entering = gains.argmax(axis=1)
-            at = np.arange(len(vectors))
-            # The direction in which the pair of the vector and the new index is largest.
-            slope = images[at, entering]
-            top = gains[at, entering]
-            first, second = slope, top - values
-            flat = (first == 0) & (second == 0)
-            first, second = np.where(flat, 1.0, first), np.where(flat, 1e-3, second)
-            norm = np.hypot(first, second)
-            vectors *= (first / norm)[:, None]
-            vectors[at, entering] = second / norm
-            for _ in range(ITERATIONS):
-                images = vectors @ matrix + shift * vectors
-                kept = np.argpartition(-np.abs(images), size - 1, axis=1)[:, :size]
-                moved = np.zeros_like(vectors)
-                moved[at[:, None], kept] = images[at[:, None], kept]
-                moved /= np.maximum(np.linalg.norm(moved, axis=1), 1e-300)[:, None]
-                same = ((moved != 0) == (vectors != 0)).all()
-                vectors = moved
-                if same:
-                    break
-            vectors = _distinct(vectors)
-            values = np.einsum("ij,ij->i", vectors @ matrix, vectors)
-            for k in np.argsort(-values, kind="stable")[:SOLVED]:
-                self._try(np.flatnonzero(vectors[k]))
 
     def _from_larger(self, size: int) -> None:
         larger = self.best[size + 1]
@@ -293,43 +244,3 @@ def _leading_images(matrix: Array, supports: IntArray) -> tuple[Array, Array]:
     """Largest eigenvalues on supports, and the products of the matrix with their vectors."""
     values, vectors = np.linalg.eigh(matrix[supports[:, :, None], supports[:, None, :]])
     return values[:, -1], np.einsum("bp,bpn->bn", vectors[:, :, -1], matrix[supports])
-
-
-def _shift_of(matrix: Array) -> float:
-    """What makes a matrix positive semidefinite, nearly enough for a power iteration."""
-    n = len(matrix)
-    scale = float(np.abs(matrix.diagonal()).max())
-    if n > LARGEST_FACTOR:
-        return _lowest(matrix)
-    lifted = matrix.copy()
-    lifted[np.diag_indices(n)] += 1e-9 * scale + 1e-300
-    try:
-        np.linalg.cholesky(lifted)
-    except np.linalg.LinAlgError:
-        return max(-float(np.linalg.eigvalsh(matrix)[0]), 0.0)
-    return 0.0
-
-
-def _lowest(matrix: Array) -> float:
-    """About as much, from a few products: power iterations for both ends of the spectrum."""
-    x = np.cos(np.arange(1.0, len(matrix) + 1))
-    largest = 0.0
-    for shift in (0.0, 1.0):
-        for _ in range(PRODUCTS):
-            x /= max(float(np.linalg.norm(x)), 1e-300)
-            image = matrix @ x - shift * largest * x
-            value = float(x @ image)
-            x = image
-        if shift == 0.0:
-            largest = max(value, 0.0)
-    return max(-(value + largest), 0.0)
-
-
-def _distinct(vectors: Array) -> Array:
-    """Drop vectors whose supports have become equal."""
-    if len(vectors) == 1:
-        return vectors
-    first: dict[bytes, int] = {}
-    for k, row in enumerate(vectors != 0):
-        first.setdefault(row.tobytes(), k)
-    return vectors[list(first.values())]
