@@ -100,7 +100,7 @@ class StageSearch:
         state, ladder, size = self.state, self.ladder, self.size
         state.tighten(self.view.cheap_bound(size), ClosedBy.ROWS, Argument(Ground.SUMS))
         # Where a good vector is given, closing the stage may be all that is left.
-        started = bool(self.settings.start) and state.best is not None
+        started = bool(self.settings.start) and state.best is not None and size > 1
         if not started:
             self._find()
         if state.best is None:

@@ -16,8 +16,9 @@ from orthospca.model.stage import Subproblem
 from orthospca.numerics import rigor
 from orthospca.supports.best import Candidate, best_on_support, values_on_supports
 
-#: Swaps tested exactly in one step of the local search, times the cube of their size.
-SWAPS_WORK, MOST_SWAPS = 4e6, 4000
+#: Swaps tested exactly in one step of the local search, times the cube of their size, and those
+#: that promise most.
+SWAPS_WORK, MOST_SWAPS, FIRST_SWAPS = 4e6, 4000, 12
 
 
 def best_of(problem: Subproblem, supports: IntArray) -> Candidate | None:
@@ -42,17 +43,28 @@ def polish(problem: Subproblem, candidate: Candidate) -> Candidate:
 
 
 def improved_start(problem: Subproblem, supports: Sequence[IntArray]) -> Candidate | None:
-    """Improve the best vector on some supports by swaps; None if there is none.
+    """Improve the best of some supports by a few swaps, and solve it; None if there is none.
 
     Only the largest of those that are not too large are looked at.  Without swaps a vector that is
     within the tolerance would be kept where another support is a little better.
     """
-    fitting = [support for support in supports if len(support) <= problem.sparsity]
-    most = max(map(len, fitting), default=0)
+    most = max(
+        (len(support) for support in supports if len(support) <= problem.sparsity), default=0
+    )
     if most == 0:
         return None
-    best = best_of(problem, np.array([support for support in fitting if len(support) == most]))
-    return None if best is None else polish(problem, best)
+    rows = np.array([support for support in supports if len(support) == most])
+    values = values_on_supports(problem, rows)
+    leader = int(np.argmax(values))
+    if values[leader] == -np.inf:
+        return None
+    everything = np.arange(problem.n_features)
+    swapped = swap_search(problem.penalised, rows[leader], everything, tested=FIRST_SWAPS)
+    found = best_on_support(problem, np.sort(swapped))
+    if found is None or found.value < values[leader] * (1 - 1e-9):
+        # What is nearly orthogonal may not be so at all.
+        return best_on_support(problem, rows[leader])
+    return found
 
 
 def round_to_support(
@@ -84,7 +96,13 @@ def entering_value(value: Array, gradient: Array, diagonal: Array) -> Array:
     return 0.5 * (value + diagonal) + np.sqrt(half * half + gradient * gradient)
 
 
-def swap_search(matrix: Array, support: IntArray, allowed: IntArray, rounds: int = 30) -> IntArray:
+def swap_search(
+    matrix: Array,
+    support: IntArray,
+    allowed: IntArray,
+    rounds: int = 30,
+    tested: int = MOST_SWAPS,
+) -> IntArray:
     """Exchange one index at a time while that improves ``λmax`` on the support.
 
     Parameters
@@ -111,7 +129,7 @@ def swap_search(matrix: Array, support: IntArray, allowed: IntArray, rounds: int
         else:
             gains = np.broadcast_to(diagonal, (p, len(allowed))).copy()
         gains[:, np.isin(allowed, support)] = -np.inf
-        best = _best_swap(matrix, without, allowed, gains, value)
+        best = _best_swap(matrix, without, allowed, gains, value, tested)
         if best is None:
             break
         support, value = best
@@ -119,19 +137,19 @@ def swap_search(matrix: Array, support: IntArray, allowed: IntArray, rounds: int
 
 
 def _best_swap(
-    matrix: Array, without: IntArray, allowed: IntArray, gains: Array, value: float
+    matrix: Array, without: IntArray, allowed: IntArray, gains: Array, value: float, tested: int
 ) -> tuple[IntArray, float] | None:
     """Try the most promising swaps exactly; None if no swap tested improves on ``value``."""
     threshold = value + 1e-12 * abs(value)
     order = np.argsort(-gains, axis=None, kind="stable")
     order = order[: np.count_nonzero(np.isfinite(gains))]
-    most = int(min(SWAPS_WORK / (without.shape[1] + 1) ** 3, MOST_SWAPS))
-    for tried in (order[:12], order[12:most]):
+    most = int(min(SWAPS_WORK / (without.shape[1] + 1) ** 3, tested))
+    for tried in (order[:FIRST_SWAPS], order[FIRST_SWAPS:most]):
         if len(tried) == 0:
             return None
         leaving, entering = np.divmod(tried, gains.shape[1])
         supports = np.hstack([without[leaving], allowed[entering][:, None]])
-        if len(tried) > 12:
+        if len(tried) > FIRST_SWAPS:
             supports = supports[~rigor.proved_below_on_supports(matrix, supports, threshold)]
             if len(supports) == 0:
                 return None
