@@ -36,7 +36,9 @@ from helpers.critical import Critical, first_level
 from helpers.exact import exceeds
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.conditioning import compiled, walk
+from orthospca.bounds.conditioning import step as one_step
 from orthospca.bounds.conditioning import step as steps
+from orthospca.bounds.conditioning import step as one_step
 from orthospca.bounds.conditioning.step import Frame
 from orthospca.bounds.conditioning.steps import Step
 from orthospca.bounds.conditioning.walk import Conditioning, Dive
@@ -939,7 +941,7 @@ def test_out_of_time_at_any_moment(budgets: tuple[float, ...]) -> None:
 class InterruptAt:
     """Raises Ctrl-C before a chosen line of the modules under test, counted as executed."""
 
-    FILES = tuple(m.__file__ for m in (walk, steps, closing, tree, methods, share, state))
+    FILES = tuple(m.__file__ for m in (walk, one_step, steps, closing, tree, methods, share, state))
 
     def __init__(self, line: int) -> None:
         self.left = line
@@ -983,7 +985,7 @@ def interrupt_lines(lines: range, budgets: tuple[float, ...]) -> int:
 @pytest.mark.parametrize("budgets", [STAGE_BUDGETS[0], STAGE_BUDGETS[2]])
 def test_interrupt_at_some_lines(budgets: tuple[float, ...]) -> None:
     """Tests Ctrl-C between lines of the whole stage: the bound is valid, or none is returned."""
-    assert interrupt_lines(range(0, 4000, 47), budgets) > 10
+    assert interrupt_lines(range(0, 4000, 41), budgets) > 10
 
 
 @pytest.mark.slow
