@@ -38,7 +38,6 @@ from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.conditioning import compiled, walk
 from orthospca.bounds.conditioning import step as one_step
 from orthospca.bounds.conditioning import step as steps
-from orthospca.bounds.conditioning import step as one_step
 from orthospca.bounds.conditioning.step import Frame
 from orthospca.bounds.conditioning.steps import Step
 from orthospca.bounds.conditioning.walk import Conditioning, Dive
