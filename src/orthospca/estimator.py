@@ -78,7 +78,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     n_jobs : int, optional
         Threads, as in joblib.  The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        The present methods have no randomised step: the fit is the same whatever this is.
+        Seed of the search for good sets with ``objective="joint"``; nothing else is random, and
+        None is 0.
     proof : bool, default=False
         Whether to keep a certificate that :func:`orthospca.verify` accepts without trusting the
         solver, as in :func:`orthospca.solve`.

@@ -24,7 +24,7 @@ from orthospca.certificate.joint import make_joint_certificate
 from orthospca.certificate.recorder import Recorder
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
-from orthospca.joint.simple import spectral_bound
+from orthospca.joint.bound import spectral_bound
 from orthospca.joint.solving import solve_jointly
 from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
@@ -124,7 +124,8 @@ def solve(
         Jobs over nodes, or over blocks, as in joblib: threads, unless ``joblib.parallel_config``
         names another backend for the blocks.  The result does not depend on it.
     random_state : int, optional
-        Kept for reproducibility of randomised steps; the present methods have none.
+        Seed of the search for good sets with ``objective="joint"``; nothing else is random, and
+        without it the seed is 0.
     callback : callable, optional
         Called with a ``Progress`` record now and then; a true answer stops the solve.
     proof : bool

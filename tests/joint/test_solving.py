@@ -112,6 +112,19 @@ def test_pitprops():
     assert joint != stagewise
 
 
+def test_random_state():
+    """Tests that the seed decides where sets are sought, that 0 is the default, and bounds hold."""
+    Q = datasets.load_pitprops().covariance()
+    found = [solve(Q, 4, 4, objective="joint", node_limit=1, random_state=s) for s in (None, 0, 1)]
+    assert found[0] == found[1]
+    assert (found[1].components != found[2].components).any()
+    for result in found:
+        check_set(result, [4] * 4)
+        assert result.joint_variance <= min(other.joint_upper_bound for other in found)
+    with pytest.raises(ValueError, match="random_state must be"):
+        solve(Q, 4, 2, objective="joint", random_state=-1)
+
+
 def test_many_features():
     """Tests a problem whose patterns cannot all be listed."""
     rng = np.random.default_rng(3)

@@ -24,7 +24,7 @@ from orthospca.facade import solve_with
 from orthospca.interface.cli import app
 from orthospca.interface.display import advice, closing_sentence, component_table
 from orthospca.interface.progress import ProgressDisplay
-from orthospca.joint import solving
+from orthospca.joint.tree import Tree
 from orthospca.model.component import Progress
 from orthospca.model.printing import ProgressPrinter
 from orthospca.model.settings import Settings
@@ -195,11 +195,16 @@ def test_several_objectives_in_one_report(tmp_path):
 # ---------------------------------------------------------------------------- why it ended
 
 
-def test_no_limit_is_blamed_that_was_not_given(monkeypatch):
+def with_few_nodes(Q, nodes):
+    """The best pair that is found in so many nodes, though none are asked for."""
+    tuning = replace(DEFAULT, joint=replace(DEFAULT.joint, nodes=nodes))
+    return solve_with(Q, 5, 2, Settings.validate(objective="joint", tuning=tuning))
+
+
+def test_no_limit_is_blamed_that_was_not_given():
     """Tests the status of a set: that of a limit only if it was given and met."""
     Q = hard()
-    monkeypatch.setattr(solving, "DEFAULT_NODES", 3)
-    alone = solve(Q, 5, 2, objective="joint")
+    alone = with_few_nodes(Q, 3)
     assert alone.status is Status.WORK_LIMIT and "ends after 3 nodes" in alone.note
     assert solve(Q, 5, 2, objective="joint", node_limit=2).status is Status.NODE_LIMIT
     assert solve(Q, 5, 2, objective="joint", time_limit=0.0).status is Status.TIME_LIMIT
@@ -215,9 +220,8 @@ def test_no_limit_is_blamed_that_was_not_given(monkeypatch):
 
 def test_settled_sets_blame_nothing(monkeypatch):
     """Tests that supports that cannot be told apart are not a limit of nodes."""
-    monkeypatch.setattr(solving.Tree, "settled_open", property(lambda self: True))
-    monkeypatch.setattr(solving, "DEFAULT_NODES", 2)
-    result = solve(hard(), 5, 2, objective="joint")
+    monkeypatch.setattr(Tree, "settled_open", property(lambda self: True))
+    result = with_few_nodes(hard(), 2)
     assert result.status is Status.WORK_LIMIT and "could not be told" in result.note
 
 

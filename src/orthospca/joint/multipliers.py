@@ -1,13 +1,12 @@
-"""The matrix M and the prices u that make the bound of a joint problem small.
+"""The matrix M that makes the bound of a joint problem small.
 
-For a set of components that have the patterns S_1 … S_K, every ``M ⪰ 0`` and every ``u ≥ 0`` of the
-features that at most one component uses,
+For a set of components that have the patterns S_1 … S_K, and every ``M ⪰ 0``,
 
-    Σ x_kᵀQx_k  ≤  tr M + Σ_j u_j + Σ_k [λmax((Q - M) on S_k) - Σ_{j ∈ S_k} u_j].
+    Σ x_kᵀQx_k  ≤  tr M + Σ_k λmax((Q - M) on S_k).
 
-The right-hand side, with the largest bracket over the patterns that are left, is convex in (M, u).
-Here it is smoothed and minimised over some of the patterns; which (M, u) comes out is of no concern
-to validity.
+The right-hand side, with the largest eigenvalue over the patterns that are left, is convex in M.
+Here it is smoothed and minimised over some of the patterns; which M comes out is of no concern to
+validity.  It is worked with as ``M = LLᵀ``, L being its root.
 """
 
 from __future__ import annotations
@@ -20,31 +19,18 @@ from itertools import pairwise
 import numpy as np
 
 from orthospca._typing import Array, IntArray
+from orthospca.model.tuning import Effort
 
 
-@dataclass(frozen=True, eq=False)
-class Multipliers:
-    """A positive semidefinite matrix, as ``M = LLᵀ``, and prices of features.
+def first_root(n: int, scale: float) -> Array:
+    """Something to begin with."""
+    return 0.1 * math.sqrt(scale) * np.eye(n)
 
-    Attributes
-    ----------
-    root : array of shape (n, n)
-    prices : array of shape (n,)
-        Zero for features that several components may use.
-    """
 
-    root: Array
-    prices: Array
-
-    @property
-    def matrix(self) -> Array:
-        """M."""
-        return self.root @ self.root.T
-
-    @classmethod
-    def begin(cls, n: int, scale: float) -> Multipliers:
-        """Something to begin with."""
-        return cls(0.1 * math.sqrt(scale) * np.eye(n), np.zeros(n))
+def root_of(M: Array) -> Array:
+    """A root of M, without what is negative of it."""
+    values, vectors = np.linalg.eigh(M)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,24 +39,21 @@ class Smoothed:
 
     Attributes
     ----------
-    multipliers : Multipliers
-    weights : tuple of arrays
+    root : array of shape (n, n)
+    shares : tuple of arrays
         For each group, how much each of its patterns counts; they add up to the group's count.
-    value : float
-        Of the smoothed bound, which is above the bound over the patterns given.
     """
 
-    multipliers: Multipliers
-    weights: tuple[Array, ...]
-    value: float
+    root: Array
+    shares: tuple[Array, ...]
 
 
 class _Ended(Exception):
     """The value is as low as it needs to be, or there is no time for a lower one."""
 
-    def __init__(self, point: Array, value: float) -> None:
+    def __init__(self, point: Array) -> None:
         super().__init__()
-        self.point, self.value = point.copy(), value
+        self.point = point.copy()
 
 
 def never() -> bool:
@@ -82,10 +65,9 @@ def minimise(
     larger: Array,
     index: Sequence[IntArray],
     counts: Sequence[int],
-    start: Multipliers,
-    exclusive: IntArray,
-    temperatures: Sequence[float],
-    iterations: int,
+    start: Array,
+    scale: float,
+    effort: Effort,
     enough: float = -math.inf,
     stop: Callable[[], bool] = never,
 ) -> Smoothed:
@@ -99,13 +81,12 @@ def minimise(
         The patterns of each group.
     counts : sequence of int
         Components in each group.
-    start : Multipliers
-    exclusive : integer array
-        The features that may have a price.
-    temperatures : sequence of float
-        Of the smoothed maximum, one after the other.
-    iterations : int
-        Of the quasi-Newton method, at each of them.
+    start : array of shape (n, n)
+        The root of M to begin with.
+    scale : float
+        Size of the variance of one component.
+    effort : Effort
+        Temperatures of the smoothed maximum, and iterations of the quasi-Newton method.
     enough : float
         A value at which it stops; without an orthonormal set on the patterns there is no smallest.
     stop : callable
@@ -113,29 +94,24 @@ def minimise(
     """
     from scipy.optimize import minimize  # here, since the package is imported more often than used
 
-    n = len(start.prices)
+    n, side = len(start), math.sqrt(scale)
     distinct, inverse = np.unique(np.vstack(index), axis=0, return_inverse=True)
     ends = np.cumsum([0, *(len(part) for part in index)])
     places = [inverse.ravel()[a:b] for a, b in pairwise(ends)]
     width, order = distinct.shape[1], len(larger)
     rows, columns = distinct[:, :, None], distinct[:, None, :]
-    given = larger[rows, columns]
+    # What the quasi-Newton method calls small is small against 1.
+    given = larger[rows, columns] / scale
     flat = (rows * order + columns).ravel()
-    table = np.zeros((len(distinct), order))
-    np.put_along_axis(table, distinct, 1.0, axis=1)
-    has = np.ascontiguousarray(table[:, exclusive])
     root = np.zeros((order, n))
     weights = np.zeros((len(distinct), width))
     shares: list[Array] = []
 
     def bound(point: Array, temperature: float) -> tuple[float, Array]:
-        root[:n] = point[: n * n].reshape(n, n)
-        prices = point[n * n :]
+        root[:n] = point.reshape(n, n)
         M = root @ root.T
         values, vectors = np.linalg.eigh(given - M[rows, columns])
-        if len(prices):
-            values -= (has @ prices)[:, None]
-        total = float(np.einsum("ij,ij->", root, root) + prices.sum())
+        total = float(np.einsum("ij,ij->", root, root))
         weights[:] = 0.0
         shares.clear()
         for place, count in zip(places, counts, strict=True):
@@ -147,32 +123,26 @@ def minimise(
             powers *= count / mass
             weights[place] += powers
             shares.append(powers.sum(axis=1))
-        if total < enough or stop():
-            raise _Ended(point, total)
+        if total < enough / scale or stop():
+            raise _Ended(point)
         blocks = (vectors * weights[:, None, :]) @ vectors.transpose(0, 2, 1)
         P = np.bincount(flat, blocks.ravel(), minlength=order * order).reshape(order, order)[:n, :n]
         slope = 2 * (root[:n] - P @ root[:n])
-        return total, np.concatenate([slope.ravel(), 1.0 - weights.sum(axis=1) @ has])
+        return total, slope.ravel()
 
-    point = np.concatenate([start.root.ravel(), start.prices[exclusive]])
-    limits = [(None, None)] * (n * n) + [(0.0, None)] * len(exclusive)
-    value = math.inf
+    point = start.ravel() / side
     try:
-        for temperature in temperatures:
+        for temperature in effort.temperatures:
             found = minimize(
                 bound,
                 point,
                 args=(temperature,),
                 jac=True,
                 method="L-BFGS-B",
-                bounds=limits,
-                options={"maxiter": iterations, "maxcor": 15, "ftol": 1e-10},
+                options={"maxiter": effort.iterations, "maxcor": 15, "ftol": 1e-10},
             )
             point = found.x
-            value, _ = bound(point, temperature)
+        bound(point, temperature)
     except _Ended as reached:
-        point, value = reached.point, reached.value
-    all_prices = np.zeros(n)
-    all_prices[exclusive] = point[n * n :]
-    moved = Multipliers(point[: n * n].reshape(n, n), all_prices)
-    return Smoothed(moved, tuple(share.copy() for share in shares), value)
+        point = reached.point
+    return Smoothed(point.reshape(n, n) * side, tuple(shares))

@@ -8,15 +8,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from orthospca._typing import Array, BoolArray, IntArray
+from orthospca._typing import Array, IntArray
 from orthospca.joint.bound import rigorous
-from orthospca.joint.multipliers import Multipliers, minimise, never
+from orthospca.joint.multipliers import minimise, never
 from orthospca.joint.patterns import Patterns, extended
+from orthospca.model.tuning import Effort
 from orthospca.numerics.rounding import UNIT, add_up, mul_up
-
-#: How far below the cut a bound over some patterns may be, relative to the variance of a component,
-#: before all of them are looked at again.
-ENOUGH = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +25,10 @@ class Group:
     count : int
     patterns : integer array
         Those that a set better than the best known may use, by number.
-    used : boolean array of shape (n,)
-        The features that each of the components uses.
     """
 
     count: int
     patterns: IntArray
-    used: BoolArray
 
 
 @dataclass(eq=False)
@@ -44,60 +38,21 @@ class Node:
     Attributes
     ----------
     groups : list of Group
-    exclusive : boolean array of shape (n,)
-        The features that at most one component uses.
-    multipliers : Multipliers
-        The best ones known.
+    root : array of shape (n, n)
+        Of the best M known.
     upper : float
         Proved.
     values : list of arrays
-        For each group, the value of each pattern less its prices, as computed.
+        For each group, the value of each pattern, as computed.
     usage : array of shape (groups, n) or None
         How many components of each group use a feature, in the convex relaxation.
     """
 
     groups: list[Group]
-    exclusive: BoolArray
-    multipliers: Multipliers
+    root: Array
     upper: float = math.inf
     values: list[Array] = field(default_factory=list)
     usage: Array | None = None
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether each component has one pattern left."""
-        return all(len(group.patterns) == 1 for group in self.groups)
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How hard a node is worked on.
-
-    Attributes
-    ----------
-    rounds : int
-        Of choosing patterns and minimising over them.
-    working : int
-        Patterns of a group that are added in a round.
-    temperatures : tuple of float
-        Of the smoothed maximum, relative to the variance of a component.
-    iterations : int
-    """
-
-    rounds: int = 5
-    working: int = 40
-    temperatures: tuple[float, ...] = (1e-2, 1e-3)
-    iterations: int = 40
-
-    @classmethod
-    def at_the_root(cls) -> Effort:
-        """More, since all other nodes begin with what is found there."""
-        return cls(14, 120, (1e-1, 1e-2, 1e-3, 3e-4), 80)
-
-    @classmethod
-    def at_the_end(cls) -> Effort:
-        """More, where nothing is left to branch on."""
-        return cls(10, 40, (1e-2, 1e-3, 1e-4, 1e-5), 150)
 
 
 class Bounding:
@@ -109,12 +64,13 @@ class Bounding:
     patterns : Patterns
     scale : float
         Size of the variance of one component.
+    enough : float
+        How far below the cut a bound over some patterns may be, before all of them are looked at.
     """
 
-    def __init__(self, Q: Array, patterns: Patterns, scale: float) -> None:
-        self.Q, self.patterns, self.scale = Q, patterns, scale
+    def __init__(self, Q: Array, patterns: Patterns, scale: float, enough: float) -> None:
+        self.Q, self.patterns, self.scale, self._enough = Q, patterns, scale, enough
         self._larger = extended(Q, patterns.width)
-        self._inside = patterns.inside
 
     def tighten(
         self, node: Node, cut: float, effort: Effort, stop: Callable[[], bool] = never
@@ -123,71 +79,65 @@ class Bounding:
 
         Patterns that cannot be part of a set of more than ``cut`` are dropped.
         """
-        multipliers = node.multipliers
+        root = node.root
         working = [np.zeros(0, np.intp) for _ in node.groups]
-        exclusive = np.flatnonzero(node.exclusive)
         best, idle = math.inf, 0
         for turn in range(effort.rounds + 1):
-            values = self._values(node, multipliers)
-            upper = self._estimate(node, multipliers, values)
+            A = self.Q - root @ root.T
+            values = [self.patterns.values(A, group.patterns) for group in node.groups]
+            upper = float(np.square(root).sum())
+            for group, found in zip(node.groups, values, strict=True):
+                upper += group.count * float(found.max())
             idle = 0 if upper < best - 0.02 * max(best - cut, 0.0) or turn == 0 else idle + 1
             if upper < best:
-                best, node.multipliers, node.values = upper, multipliers, values
+                best, node.root, node.values = upper, root, values
             if best <= cut or turn == effort.rounds or idle > 1 or stop():
                 break
             for g, found in enumerate(values):
                 working[g] = _widened(working[g], found, effort.working)
-            root = multipliers.root
             if turn == 0:
                 # A direction that L has not got, its slope does not show.
                 root = root + 0.03 * math.sqrt(self.scale) * np.eye(len(root))
-            hot = effort.temperatures if turn == 0 else effort.temperatures[-2:]
-            index = [
-                self.patterns.index[group.patterns[chosen]]
-                for group, chosen in zip(node.groups, working, strict=True)
+            chosen = [
+                group.patterns[part] for group, part in zip(node.groups, working, strict=True)
             ]
             try:
                 smoothed = minimise(
                     self._larger,
-                    index,
+                    [self.patterns.index[part] for part in chosen],
                     [group.count for group in node.groups],
-                    replace(multipliers, root=root),
-                    exclusive,
-                    [temperature * self.scale for temperature in hot],
-                    effort.iterations,
-                    cut - ENOUGH * self.scale,
-                    stop,
+                    root,
+                    self.scale,
+                    effort if turn == 0 else effort.later,
+                    enough=cut - self._enough,
+                    stop=stop,
                 )
             except np.linalg.LinAlgError:
                 # It has run away; what was found before is as good as ever.
                 break
-            multipliers = smoothed.multipliers
+            root = smoothed.root
             node.usage = np.array(
                 [
-                    share @ self._inside[group.patterns[chosen]]
-                    for share, group, chosen in zip(
-                        smoothed.weights, node.groups, working, strict=True
-                    )
+                    share @ self.patterns.inside[part]
+                    for share, part in zip(smoothed.shares, chosen, strict=True)
                 ]
             )
         self.prove(node, cut)
 
     def prove(self, node: Node, cut: float) -> None:
-        """Turn the multipliers of a node into a proved bound, and drop what is below the cut."""
-        found = rigorous(self.Q, node.multipliers.matrix, np.arange(self.patterns.n))
+        """Turn the M of a node into a proved bound, and drop what is below the cut."""
+        found = rigorous(self.Q, node.root @ node.root.T, np.arange(self.patterns.n))
         if found is None:
             return
         A, trace = found
-        prices = np.where(node.exclusive, node.multipliers.prices, 0.0)
-        paid = prices if prices.any() else None
         levels = [
-            self._proved_level(A, group.patterns, values, paid)
+            self._proved_level(A, group.patterns, values)
             for group, values in zip(node.groups, node.values, strict=True)
         ]
         terms = [
             mul_up(float(g.count), level) for g, level in zip(node.groups, levels, strict=True)
         ]
-        upper = add_up(trace, *terms, *(prices[prices > 0].tolist()), 0.0)
+        upper = add_up(trace, *terms)
         if not upper < math.inf:
             return
         node.upper = min(node.upper, upper)
@@ -197,42 +147,21 @@ class Bounding:
             threshold = -add_up(upper, -level, -cut)
             drop = known < threshold
             at = np.flatnonzero(drop)
-            drop[at] = self.patterns.proved_below(A, group.patterns[at], threshold, paid)
+            drop[at] = self.patterns.proved_below(A, group.patterns[at], threshold)
             groups.append(replace(group, patterns=group.patterns[~drop]))
             values.append(known[~drop])
         node.groups, node.values = groups, values
         if any(len(group.patterns) == 0 for group in groups):
             node.upper = min(node.upper, cut)
 
-    def _values(self, node: Node, multipliers: Multipliers) -> list[Array]:
-        A = self.Q - multipliers.matrix
-        prices = np.where(node.exclusive, multipliers.prices, 0.0)
-        found = []
-        for group in node.groups:
-            values = self.patterns.values(A, group.patterns)
-            if prices.any():
-                values -= self._inside[group.patterns] @ prices
-            found.append(values)
-        return found
-
-    @staticmethod
-    def _estimate(node: Node, multipliers: Multipliers, values: list[Array]) -> float:
-        total = float(np.square(multipliers.root).sum() + multipliers.prices[node.exclusive].sum())
-        for group, found in zip(node.groups, values, strict=True):
-            total += group.count * float(found.max())
-        return total
-
-    def _proved_level(
-        self, A: Array, which: IntArray, values: Array, prices: Array | None
-    ) -> float:
+    def _proved_level(self, A: Array, which: IntArray, values: Array) -> float:
         """A number that no pattern of a group exceeds."""
-        size = float(np.abs(A).max(initial=0.0)) + (0.0 if prices is None else float(prices.sum()))
         top = float(values.max())
-        slack = 64 * (self.patterns.width + 4) ** 2 * UNIT * size
+        slack = 64 * (self.patterns.width + 4) ** 2 * UNIT * float(np.abs(A).max(initial=0.0))
         pending = which
         for _ in range(40):
             level = top + slack
-            pending = pending[~self.patterns.proved_below(A, pending, level, prices)]
+            pending = pending[~self.patterns.proved_below(A, pending, level)]
             if len(pending) == 0:
                 return level
             slack *= 4

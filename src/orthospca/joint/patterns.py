@@ -16,7 +16,6 @@ import numpy as np
 
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.numerics.rigor import proved_below_stacked
-from orthospca.numerics.rounding import UNIT
 
 #: Matrices whose eigenvalues are computed, or bounded, at once.
 AT_ONCE = 20_000
@@ -110,24 +109,12 @@ class Patterns:
             found[start : start + AT_ONCE] = np.linalg.eigvalsh(matrices)[:, -1]
         return found
 
-    def proved_below(
-        self, A: Array, which: IntArray, threshold: float, prices: Array | None = None
-    ) -> BoolArray:
-        """Where it is proved that ``λmax(A on S) - Σ_{j ∈ S} price_j < threshold``."""
+    def proved_below(self, A: Array, which: IntArray, threshold: float) -> BoolArray:
+        """Where it is proved that ``λmax(A on S) < threshold``."""
         larger, index = extended(A, self.width), self.index[which]
         proved = np.empty(len(which), dtype=bool)
-        size = float(np.abs(larger).max())
         for start in range(0, len(which), AT_ONCE):
-            part = which[start : start + AT_ONCE]
             rows = index[start : start + AT_ONCE].T
             stack = larger[rows[:, None, :], rows[None, :, :]]
-            radius = 0.0
-            if prices is not None:
-                paid = self.inside[part] @ prices
-                on_diagonal = np.arange(self.width)
-                stack[on_diagonal, on_diagonal] -= paid
-                # The sum of prices, and its subtraction.
-                most = float(paid.max(initial=0.0))
-                radius = 2 * (self.width + 4) * UNIT * (most + size)
-            proved[start : start + AT_ONCE] = proved_below_stacked(stack, threshold, radius)
+            proved[start : start + AT_ONCE] = proved_below_stacked(stack, threshold, 0.0)
         return proved

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.joint.bound import rigorous
-from orthospca.joint.multipliers import Multipliers, minimise
+from orthospca.joint.bound import rigorous, spectral_part
+from orthospca.joint.multipliers import first_root, minimise, root_of
 from orthospca.joint.patterns import extended, filled_up
-from orthospca.joint.simple import spectral_part
 from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
@@ -22,17 +21,6 @@ from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome
 from orthospca.supports.best import values_on_supports
 from orthospca.supports.heuristic_path import find_incumbent
-
-#: Features that M is of, at most.
-LARGEST = 64
-#: Rounds of finding supports for M, and M for the supports.
-ROUNDS = 40
-#: Supports next to the best one that are added in a round.
-NEIGHBOURS = 40
-#: Temperatures of the smoothed maximum, relative to the variance of a component.
-TEMPERATURES = (3e-2, 3e-3, 3e-4)
-#: Gap to which the last stage problem is solved, as a share of the one that is asked for.
-SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,21 +33,12 @@ class RootBound:
         Of all sets.
     matrix : array of shape (n, n)
         ``A``, of which ``Q - A`` is positive semidefinite.
-    trace : float
-        Bound on ``tr(Q - A)``.
-    levels : dict
-        For each sparsity, the proved bound of a vector's value in A.
-    at : integer array
-        Where Q and A differ.
     outcomes : dict
-        For each sparsity, how the stage problem ended.
+        For each sparsity, how the stage problem of A ended.
     """
 
     upper: float
     matrix: Array
-    trace: float
-    levels: dict[int, float]
-    at: IntArray
     outcomes: dict[int, Outcome]
 
 
@@ -81,6 +60,7 @@ class Root:
     ) -> None:
         self.Q, self.limits, self.scale = Q, tuple(limits), scale
         self._settings, self._watch = settings, watch
+        self._tuning, self._effort = settings.tuning.joint, settings.tuning.joint.many_features
         self._sizes = sorted(set(limits))
         self._counts = [self.limits.count(size) for size in self._sizes]
         self._supports: list[dict[bytes, IntArray]] = [{} for _ in self._sizes]
@@ -97,46 +77,42 @@ class Root:
         for x in known:
             self._add(np.flatnonzero(x))
         A = self.Q
-        best = self._prove(A, 0.0, np.arange(0), loose=True)
+        best = self._prove(A, 0.0, loose=True)
         if self._settings.proof:
-            best = self._with_spectrum(best)
-        multipliers: Multipliers | None = None
+            best = self._better(best, spectral_part(self.Q, len(self.limits)), loose=True)
+        root: Array | None = None
         at = np.arange(0)
-        lowest, idle = math.inf, 0
-        for turn in range(ROUNDS):
+        lowest, kept, idle = math.inf, A, 0
+        for turn in range(self._effort.rounds):
             if best.upper <= cut or self._watch.out_of_time():
                 return best
             value = self._find(A)
             if turn:
-                assert multipliers is not None
-                estimate = float(np.square(multipliers.root).sum()) + value
+                assert root is not None
+                estimate = float(np.square(root).sum()) + value
                 idle = 0 if estimate < lowest - 1e-4 * abs(lowest) else idle + 1
                 if estimate < lowest:
-                    lowest, kept = estimate, (A, at)
+                    lowest, kept = estimate, A
                 # What is left of the time is for the proof.
                 if idle > 6 or estimate <= cut or self._watch.clock.is_gone(0.5):
                     break
-            at, multipliers = self._minimised(at, multipliers)
-            A = self._less(multipliers, at)
-        if lowest < math.inf:
-            better = self._certified(*kept)
-            if better is not None and better.upper < best.upper:
-                best = better
-        return best
+            at, root = self._minimised(at, root)
+            A = self._less(root @ root.T, at)
+        return self._better(best, self.Q - kept) if lowest < math.inf else best
 
-    def _with_spectrum(self, best: RootBound) -> RootBound:
-        """The bound of ordinary PCA, as one of a matrix, if it is better."""
-        M = spectral_part(self.Q, len(self.limits))
-        everything = np.arange(len(self.Q))
-        found = None if M is None else rigorous(self.Q, M, everything)
+    def _better(self, best: RootBound, M: Array | None, loose: bool = False) -> RootBound:
+        """What M proves, if that is better."""
+        if M is None or not M.any():
+            return best
+        at = np.flatnonzero(M.any(axis=1))
+        found = rigorous(self.Q, M[np.ix_(at, at)], at)
         if found is None:
             return best
-        other = self._prove(*found, everything, loose=True)
-        return other if other.upper < best.upper else best
+        return min(best, self._prove(*found, loose), key=lambda bound: bound.upper)
 
-    def _less(self, multipliers: Multipliers, at: IntArray) -> Array:
+    def _less(self, M: Array, at: IntArray) -> Array:
         A = self.Q.copy()
-        A[np.ix_(at, at)] -= multipliers.matrix
+        A[np.ix_(at, at)] -= M
         return 0.5 * (A + A.T)
 
     def _add(self, support: IntArray) -> None:
@@ -160,33 +136,29 @@ class Root:
             values = values_on_supports(problem, everything)
             order = np.argsort(-values, kind="stable")
             value += count * max(float(values[order[0]]), found.value)
-            for i in order[:NEIGHBOURS]:
+            for i in order[: self._effort.working]:
                 self._supports[g].setdefault(everything[i].tobytes(), everything[i])
-            if len(self._supports[g]) > 12 * NEIGHBOURS:
-                kept = [everything[i] for i in order[: 6 * NEIGHBOURS]]
+            if len(self._supports[g]) > 12 * self._effort.working:
+                kept = [everything[i] for i in order[: 6 * self._effort.working]]
                 self._supports[g] = {s.tobytes(): s for s in kept}
         return value
 
-    def _minimised(
-        self, before: IntArray, multipliers: Multipliers | None
-    ) -> tuple[IntArray, Multipliers]:
-        """The best M for the supports found so far."""
+    def _minimised(self, before: IntArray, root: Array | None) -> tuple[IntArray, Array]:
+        """The features of the best M for the supports found so far, and its root."""
         every = [s for found in self._supports for s in found.values()]
         used = np.bincount(np.concatenate(every), minlength=len(self.Q))
         at = np.flatnonzero(used)
-        if len(at) > LARGEST:
-            at = np.sort(np.argsort(-used, kind="stable")[:LARGEST])
+        if len(at) > self._tuning.largest_matrix:
+            order = np.argsort(-used, kind="stable")
+            at = np.sort(order[: self._tuning.largest_matrix])
         n = len(at)
-        start = Multipliers.begin(n, self.scale)
-        if multipliers is not None:
+        start = first_root(n, self.scale)
+        if root is not None:
             # The same M on the features that are still there.
-            place = np.searchsorted(at, before)
-            here = (place < n) & (at[np.minimum(place, n - 1)] == before)
+            _, here, place = np.intersect1d(before, at, return_indices=True)
             M = np.zeros((n, n))
-            M[np.ix_(place[here], place[here])] = multipliers.matrix[np.ix_(here, here)]
-            values, vectors = np.linalg.eigh(M)
-            root = vectors * np.sqrt(np.maximum(values, 0.0))
-            start = Multipliers(root + 0.02 * math.sqrt(self.scale) * np.eye(n), np.zeros(n))
+            M[np.ix_(place, place)] = root[here] @ root[here].T
+            start = root_of(M) + 0.02 * math.sqrt(self.scale) * np.eye(n)
         number = np.full(len(self.Q), -1)
         number[at] = np.arange(n)
         index = []
@@ -194,42 +166,31 @@ class Root:
             rows = [number[s] for s in found.values() if (number[s] >= 0).all()]
             parts = [np.array([r for r in rows if len(r) == k]) for k in {len(r) for r in rows}]
             index.append(np.vstack([filled_up(part, n, self._sizes[-1]) for part in parts]))
-        temperatures = TEMPERATURES if multipliers is None else TEMPERATURES[1:]
         smoothed = minimise(
             extended(self.Q[np.ix_(at, at)], self._sizes[-1]),
             index,
             self._counts,
             start,
-            np.arange(0),
-            [t * self.scale for t in temperatures],
-            60,
+            self.scale,
+            self._effort if root is None else self._effort.later,
             stop=self._watch.out_of_time,
         )
-        return at, smoothed.multipliers
+        return at, smoothed.root
 
-    def _certified(self, A: Array, at: IntArray) -> RootBound | None:
-        M = self.Q[np.ix_(at, at)] - A[np.ix_(at, at)]
-        found = rigorous(self.Q, M, at)
-        if found is None:
-            return None
-        return self._prove(found[0], found[1], at)
-
-    def _prove(self, A: Array, trace: float, at: IntArray, loose: bool = False) -> RootBound:
+    def _prove(self, A: Array, trace: float, loose: bool = False) -> RootBound:
         """The bound that A gives, with the stage problems solved."""
-        upper, levels, outcomes = trace, {}, {}
-        allowed = self._settings.tolerance
-        gap = max(allowed.gap * SHARE, 1e-9)
-        if loose:
-            gap = max(gap, 1e-3)
-        settings = replace(self._settings, tolerance=Tolerance(allowed.eps * SHARE, gap))
+        upper, outcomes = trace, {}
+        allowed, share = self._settings.tolerance, self._tuning.gap_share
+        gap = max(allowed.gap * share, 1e-3 if loose else 1e-9)
+        settings = replace(self._settings, tolerance=Tolerance(allowed.eps * share, gap))
         for size, count in zip(self._sizes, self._counts, strict=True):
             problem = Subproblem(A, size, np.zeros((len(A), 0)))
             outcome = solve_stage(problem, settings, QuietWatch(self._watch), None)
             if outcome.best is not None:
                 self._add(np.flatnonzero(outcome.best.vector))
-            outcomes[size], levels[size] = outcome, outcome.upper
+            outcomes[size] = outcome
             upper = add_up(upper, mul_up(float(count), outcome.upper))
-        return RootBound(upper, A, trace, levels, at, outcomes)
+        return RootBound(upper, A, outcomes)
 
 
 def _filled(support: IntArray, A: Array, size: int) -> IntArray:

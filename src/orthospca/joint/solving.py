@@ -6,24 +6,23 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.bounds.classical import gershgorin_bound
 from orthospca.joint.ascent import SetSearch
-from orthospca.joint.multipliers import Multipliers
+from orthospca.joint.bound import spectral_bound
+from orthospca.joint.multipliers import first_root, root_of
 from orthospca.joint.patterns import Patterns, count_patterns
 from orthospca.joint.root import Root, RootBound
-from orthospca.joint.simple import spectral_bound
-from orthospca.joint.tree import SMALLEST_SCALE, Standing, Tree
+from orthospca.joint.tree import Tree
 from orthospca.model.clock import Clock
 from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
-from orthospca.numerics.exact import down, variance_down
+from orthospca.numerics.exact import variance_down
 from orthospca.numerics.rigor import proves_below
 from orthospca.numerics.rounding import add_up
 from orthospca.search.listing import supports_above
@@ -31,19 +30,10 @@ from orthospca.search.sequence import Found, run_stages
 from orthospca.search.stages import MatrixStages
 from orthospca.search.views import MatrixView
 
-#: Patterns up to which all of them are looked at.
-LARGEST_LIST = 30_000
-#: Supports that are listed at most, where not all patterns are looked at.
-LARGEST_LISTING = 20_000
-#: Share of the time that the stage-wise solution may use.
-STAGEWISE_SHARE = 0.25
-#: Steps of the search for sets before the tree, for each component; where there are many features
-#: steps are dear, and few are made.
-FIRST_STEPS, MANY = 8, 100
 #: A gap that floating point can close, relative to the largest entry of Q, for each component.
 RESOLUTION = 1e-13
-#: Nodes of the tree, if neither these nor the time is limited.
-DEFAULT_NODES = 400
+#: A variance is not taken to be smaller than this share of the largest entry of Q.
+SMALLEST_SCALE = 0.1
 #: Order up to which the bound of ordinary PCA costs next to nothing.
 SMALL_SPECTRUM = 300
 
@@ -99,28 +89,18 @@ def solve_jointly(Q: Array, limits: Sequence[int], settings: Settings, watch: Wa
     settings : Settings
     watch : Watch
     """
-    # Powers of two are divided out and put back exactly.
-    largest = float(np.abs(Q).max(initial=0.0))
-    unit = 2.0 ** math.frexp(largest)[1] if largest > 0 else 1.0
-    if settings.proof or not np.array_equal(Q / unit * unit, Q):
-        unit = 1.0
-    tolerance = replace(
-        settings.tolerance,
-        eps=settings.tolerance.eps / unit,
-        resolution=RESOLUTION * len(limits) * largest / unit,
-    )
-    scaled = replace(settings, tolerance=tolerance)
-    return _JointSolve(Q / unit, tuple(limits), scaled, watch, unit).run()
+    return _JointSolve(Q, tuple(limits), settings, watch).run()
 
 
 class _JointSolve:
-    def __init__(
-        self, Q: Array, limits: tuple[int, ...], settings: Settings, watch: Watch, unit: float
-    ) -> None:
-        self.Q, self.limits, self.unit = Q, limits, unit
+    def __init__(self, Q: Array, limits: tuple[int, ...], settings: Settings, watch: Watch) -> None:
+        self.Q, self.limits = Q, limits
         self.settings, self.watch = settings, watch
-        self.tolerance = settings.tolerance
-        self.search: SetSearch
+        self.tuning = settings.tuning.joint
+        self.largest = float(np.abs(Q).max(initial=0.0))
+        resolution = RESOLUTION * len(limits) * self.largest
+        self.tolerance = settings.tolerance.at_resolution(resolution)
+        self.search = SetSearch(Q, limits, watch.out_of_time, self.tuning, settings.random_state)
         self.nodes, self.open_nodes = 0, 0
         self.out_of_nodes = False
         self.upper = math.inf
@@ -132,7 +112,6 @@ class _JointSolve:
         watch = self.watch
         watch.begin_stage(0, 1)
         found = self._stagewise()
-        self.search = SetSearch(self.Q, self.limits, watch.out_of_time)
         self.search.begin([c.vector for c in found.components])
         if self.settings.proof:
             # What a certificate can hold is the bound of one matrix, and nothing else is used.
@@ -141,13 +120,15 @@ class _JointSolve:
             return self._result(Status.PROOF_LIMIT)
         self.upper = min(self._spectral(), _bound_of_stages(found, self.limits))
         self._report()
-        few = count_patterns(len(self.Q), max(self.limits)) <= LARGEST_LIST
-        if not (few or self._done):
-            self._at_the_root(found)
-        if not self._done:
-            if few:
-                self._branch(Patterns.all_of(len(self.Q), max(self.limits)), -math.inf)
-            else:
+        n, widest = len(self.Q), max(self.limits)
+        if count_patterns(n, widest) <= self.tuning.patterns:
+            if not self._done:
+                self._first_steps()
+                self._branch(Patterns.all_of(n, widest), np.arange(n), -math.inf)
+        else:
+            if not self._done:
+                self._at_the_root(found)
+            if not self._done:
                 self._branch_on_listed()
         return self._result(Status.WORK_LIMIT)
 
@@ -165,25 +146,28 @@ class _JointSolve:
         return self.tolerance.met(self.search.value, self.upper) or self.watch.out_of_time()
 
     def _stagewise(self) -> Found:
-        seconds = STAGEWISE_SHARE * self.watch.seconds_left
-        part = _Part(self.watch, seconds)
+        part = _Part(self.watch, self.tuning.stagewise_share * self.watch.seconds_left)
         stages = MatrixStages(self.Q, replace(self.settings, proof=False), part)
         return run_stages(stages, self.limits, self.tolerance, part)
 
+    @property
+    def _scale(self) -> float:
+        """Size of the variance of one component."""
+        mean = abs(self.search.value) / len(self.limits)
+        return max(mean, SMALLEST_SCALE * self.largest) or 1.0
+
     def _at_the_root(self, found: Found) -> None:
-        largest = float(np.abs(self.Q).max(initial=0.0))
-        scale = max(abs(self.search.value) / len(self.limits), SMALLEST_SCALE * largest) or 1.0
         self._first_steps()
-        root = Root(self.Q, self.limits, self.settings, self.watch, scale)
+        root = Root(self.Q, self.limits, self.settings, self.watch, self._scale)
         known = [*(c.vector for c in found.components), *self.search.best]
-        cut = self.tolerance.cutoff(self.search.value)
-        self.root = root.run(known, cut)
+        self.root = root.run(known, self.tolerance.cutoff(self.search.value))
         self.nodes += 1
         self.upper = min(self.upper, self.root.upper)
         self._report()
 
     def _first_steps(self) -> None:
-        for _ in range(FIRST_STEPS * len(self.limits) if len(self.Q) <= MANY else 4):
+        tuning, many = self.tuning, len(self.Q) > self.tuning.many
+        for _ in range(tuning.few_steps if many else tuning.first_steps * len(self.limits)):
             self.search.step()
 
     def _branch_on_listed(self) -> None:
@@ -192,81 +176,83 @@ class _JointSolve:
         assert root is not None
         cut = self.tolerance.cutoff(self.search.value)
         sets: set[tuple[int, ...]] = set()
-        for size, level in root.levels.items():
-            threshold = cut - (root.upper - level)
+        for size, outcome in root.outcomes.items():
+            threshold = cut - (root.upper - outcome.upper)
             threshold -= 1e-12 * (abs(cut) + abs(root.upper))
             listed = supports_above(
                 MatrixView(Subproblem(root.matrix, size, np.zeros((len(self.Q), 0)))),
                 size,
                 threshold,
-                root.outcomes[size].rungs,
-                LARGEST_LISTING,
+                outcome.rungs,
+                self.tuning.listed,
                 self.settings.tuning.walk,
                 self.watch.out_of_time,
             )
-            if not listed.complete:
-                self.note = "more supports are left than can be branched on"
-                return
-            if not listed.supports:
-                # Some component has no support that a better set could use.
-                self.upper = min(self.upper, max(cut, self.search.value))
-                return
-            # A vector may be zero on some of its support, and then it has the value of the rest.
             found = [listed.features[places] for places in listed.supports]
-            if not _add_parts(sets, found, root.matrix, threshold):
+            # A vector may be zero on some of its support, and then it has the value of the rest.
+            if not (listed.complete and self._add_parts(sets, found, threshold)):
                 self.note = "more supports are left than can be branched on"
                 return
-        used = np.array(sorted(set(itertools.chain.from_iterable(sets))), dtype=np.intp)
-        if len(used) == 0:
+            if not found:
+                # Some component has no support that a better set could use.
+                sets.clear()
+                break
+        if not sets:
             self.upper = min(self.upper, max(cut, self.search.value))
             return
+        used = np.array(sorted(set(itertools.chain.from_iterable(sets))), dtype=np.intp)
         number = {int(j): i for i, j in enumerate(used)}
         patterns = Patterns.within(len(used), ([number[j] for j in s] for s in sets))
-        self._branch(patterns, cut, used)
+        self._branch(patterns, used, cut)
 
-    def _branch(self, patterns: Patterns, outside: float, used: IntArray | None = None) -> None:
-        places = np.arange(len(self.Q)) if used is None else used
-        start = None
-        if self.root is not None and len(self.root.at):
-            here = np.ix_(places, places)
-            values, vectors = np.linalg.eigh(self.Q[here] - self.root.matrix[here])
-            root = vectors * np.sqrt(np.maximum(values, 0.0))
-            start = Multipliers(root, np.zeros(len(places)))
+    def _add_parts(
+        self, sets: set[tuple[int, ...]], supports: Sequence[IntArray], threshold: float
+    ) -> bool:
+        """Add supports and their parts, unless proved below the threshold; False if too many."""
+        assert self.root is not None
+        pending = [tuple(sorted(int(j) for j in support)) for support in supports]
+        seen = set(pending)
+        while pending:
+            members = pending.pop()
+            at = list(members)
+            if proves_below(self.root.matrix[np.ix_(at, at)], threshold):
+                continue
+            sets.add(members)
+            if len(sets) > self.tuning.patterns:
+                return False
+            parts = {part for part in itertools.combinations(members, len(members) - 1) if part}
+            pending += sorted(parts - seen)
+            seen |= parts
+        return True
 
-        def suggest(chosen: list[IntArray], settled: bool) -> float:
-            patterns = [places[pattern] for pattern in chosen]
-            return self.search.settle(patterns) if settled else self.search.suggest(patterns)
-
+    def _branch(self, patterns: Patterns, places: IntArray, outside: float) -> None:
+        here, scale = np.ix_(places, places), self._scale
+        start = first_root(len(places), scale)
+        if self.root is not None and (self.root.matrix != self.Q).any():
+            start = root_of(self.Q[here] - self.root.matrix[here])
         tree = Tree(
-            self.Q[np.ix_(places, places)],
+            self.Q[here],
             self.limits,
             patterns,
+            places,
             outside,
             self.tolerance,
-            self.search.value,
-            suggest,
+            self.search,
             start,
+            scale,
+            self.tuning,
         )
-        if self.root is None:
-            self._first_steps()
         before, limit = self.nodes, self._node_limit
 
-        def stop(state: Standing) -> bool:
-            self.nodes = before + state.nodes
-            self.out_of_nodes = self.nodes >= limit
+        def stop() -> bool:
+            self.out_of_nodes = before + tree.nodes >= limit
             return self.out_of_nodes or self.watch.out_of_time()
 
-        def report(state: Standing) -> float:
-            self.nodes, self.open_nodes = before + state.nodes, state.open_nodes
-            self.upper = min(self.upper, state.upper)
-            # The more components, the less a node says of a set.
-            while self._steps < state.nodes * (len(self.limits) - 1) // 2:
-                self._steps += 1
-                self.search.step()
+        def report() -> None:
+            self.nodes, self.open_nodes = before + tree.nodes, tree.open_nodes
+            self.upper = min(self.upper, tree.upper)
             self._report()
-            return self.search.value
 
-        self._steps = 0
         tree.run(stop, report)
         if tree.settled_open:
             self.note = "sets of some supports could not be told from better ones"
@@ -278,12 +264,11 @@ class _JointSolve:
     @property
     def _node_limit(self) -> float:
         if math.isinf(self.watch.node_limit) and math.isinf(self.watch.seconds_left):
-            return DEFAULT_NODES
+            return self.tuning.nodes
         return self.watch.node_limit
 
     def _report(self) -> None:
-        lower, upper = self.search.value * self.unit, self.upper * self.unit
-        self.watch.report(self.nodes, self.open_nodes, lower, upper)
+        self.watch.report(self.nodes, self.open_nodes, self.search.value, self.upper)
 
     def _result(self, by_itself: Status) -> Joint:
         """What was found; ``by_itself`` is why it ended if no limit was met."""
@@ -310,15 +295,14 @@ class _JointSolve:
             components.append(
                 Component(
                     vector,
-                    down(Fraction(variance) * Fraction(self.unit)),
-                    bound * self.unit,
+                    variance,
+                    bound,
                     status if K == 1 else Status.PART_OF_SET,
                     self.nodes if k == 0 else 0,
                     self.watch.clock.elapsed if k == 0 else 0.0,
                 )
             )
-        assert len(components) == K
-        return Joint(tuple(components), upper * self.unit, status, note, self.root)
+        return Joint(tuple(components), upper, status, note, self.root)
 
 
 def _bound_of_stages(found: Found, limits: Sequence[int]) -> float:
@@ -338,25 +322,3 @@ def _ordered(Q: Array, limits: Sequence[int], vectors: Sequence[Array]) -> list[
         for slot, k in zip(slots, ranked, strict=True):
             ordered[slot] = vectors[k]
     return ordered
-
-
-def _add_parts(
-    sets: set[tuple[int, ...]], supports: Sequence[IntArray], A: Array, threshold: float
-) -> bool:
-    """Add supports and their parts, but for those proved below the threshold; False if too many."""
-    pending = [tuple(sorted(int(j) for j in support)) for support in supports]
-    seen = set(pending)
-    while pending:
-        members = pending.pop()
-        at = list(members)
-        if proves_below(A[np.ix_(at, at)], threshold):
-            continue
-        sets.add(members)
-        if len(sets) > LARGEST_LIST:
-            return False
-        for j in members:
-            part = tuple(i for i in members if i != j)
-            if part and part not in seen:
-                seen.add(part)
-                pending.append(part)
-    return True

@@ -36,6 +36,8 @@ class Settings:
         Supports that may be good ones, as those of a similar problem are: they are tried first.
     rungs : bool
         Whether every sparsity up to the one asked for is to be proved as well.
+    random_state : int
+        Where the search for good sets of components begins.
     """
 
     method: Method = Method.BRANCH_AND_BOUND
@@ -48,6 +50,7 @@ class Settings:
     objective: Objective = Objective.STAGEWISE
     start: tuple[IntArray, ...] = ()
     rungs: bool = False
+    random_state: int = 0
 
     @classmethod
     def validate(
@@ -82,8 +85,8 @@ class Settings:
             node_limit = validate_integer("node_limit", node_limit, 1)
         if n_jobs is not None and validate_integer("n_jobs", n_jobs, -(10**6)) == 0:
             raise InputError("n_jobs must not be 0, got 0")
-        if random_state is not None:
-            validate_integer("random_state", random_state, 0)
+        if random_state is None:
+            random_state = 0
         if callback is not None and not callable(callback):
             raise InputError(f"callback must be callable, got {callback!r}")
         proof = validate_flag("proof", proof)
@@ -98,6 +101,7 @@ class Settings:
             tuning=tuning or DEFAULT,
             proof=proof,
             objective=Objective(objective),
+            random_state=validate_integer("random_state", random_state, 0),
         )
 
     def watch(self, callback: Callback | None = None) -> Watch:

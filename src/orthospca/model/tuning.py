@@ -6,7 +6,7 @@ in, so that a test or an experiment can take others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -238,6 +238,105 @@ class SavingTuning:
 
 
 @dataclass(frozen=True)
+class Effort:
+    """How hard the bound of a set is worked on.
+
+    Attributes
+    ----------
+    temperatures : tuple of float
+        Of the smoothed maximum, relative to the variance of a component, one after the other.
+    iterations : int
+        Of the quasi-Newton method, at each of them.
+    rounds : int
+        Of choosing patterns and minimising over them.
+    working : int
+        Patterns of a group that are added in a round.
+    """
+
+    temperatures: tuple[float, ...]
+    iterations: int
+    rounds: int = 1
+    working: int = 40
+
+    @property
+    def later(self) -> Effort:
+        """The same with the last temperatures only, once something good is known."""
+        return replace(self, temperatures=self.temperatures[-2:])
+
+
+@dataclass(frozen=True)
+class JointTuning:
+    """Sets of components, and ties of stages.
+
+    Attributes
+    ----------
+    patterns : int
+        Patterns up to which all of them are looked at, or branched on.
+    listed : int
+        Supports that are listed at most, where not all patterns are looked at.
+    nodes : int
+        Nodes of the tree, if neither these nor the time is limited.
+    stagewise_share : float
+        Share of the time that the stage-wise solution may use.
+    first_steps, few_steps : int
+        Steps of the search for sets before the tree: for each component, and altogether where there
+        are many features and steps are dear.
+    many, too_many : int
+        Features from which on steps are dear, and from which on none are made.
+    divided, divisions : int
+        Features that are divided into blocks, at most, and how often that is begun.
+    rounds : int
+        Rounds in which every component is sought anew.
+    turns, promising : int, float
+        Rounds in which all pairs are improved, and how near to the best a set must be for that.
+    all_tried : int
+        Supports that are all tried for the best response; with more of them it is sought.
+    penalties : tuple of float
+        For not being orthogonal, relative to the largest eigenvalue, one after the other.
+    patience : int
+        Steps without a better set after which it is begun anew.
+    enough : float
+        How far below the cut a bound over some patterns may be, relative to the variance of a
+        component, before all of them are looked at again.
+    largest_matrix : int
+        Features that M is of, at most, where there are many.
+    gap_share : float
+        Gap to which the last stage problem is solved, as a share of the one that is asked for.
+    first, node, last, many_features : Effort
+        At the root, at other nodes, where nothing is left to branch on, and at the root where there
+        are many features.
+    ties, sequences : int
+        Ties of one stage, and sequences, that are looked at.
+    """
+
+    patterns: int = 30_000
+    listed: int = 20_000
+    nodes: int = 400
+    stagewise_share: float = 0.25
+    first_steps: int = 8
+    few_steps: int = 4
+    many: int = 100
+    too_many: int = 200
+    divided: int = 48
+    divisions: int = 6
+    rounds: int = 60
+    turns: int = 10
+    promising: float = 0.01
+    all_tried: int = 3000
+    penalties: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.5, 4.0, 20.0)
+    patience: int = 25
+    enough: float = 0.1
+    largest_matrix: int = 64
+    gap_share: float = 0.1
+    first: Effort = Effort((1e-1, 1e-2, 1e-3, 3e-4), 80, 14, 120)
+    node: Effort = Effort((1e-2, 1e-3), 40, 5)
+    last: Effort = Effort((1e-2, 1e-3, 1e-4, 1e-5), 150, 10)
+    many_features: Effort = Effort((3e-2, 3e-3, 3e-4), 60, 40)
+    ties: int = 200
+    sequences: int = 200
+
+
+@dataclass(frozen=True)
 class Tuning:
     """All of them."""
 
@@ -247,6 +346,7 @@ class Tuning:
     wide: WideTuning = field(default_factory=WideTuning)
     blocks: BlockTuning = field(default_factory=BlockTuning)
     saving: SavingTuning = field(default_factory=SavingTuning)
+    joint: JointTuning = field(default_factory=JointTuning)
 
 
 DEFAULT = Tuning()

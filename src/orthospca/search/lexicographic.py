@@ -27,8 +27,6 @@ from orthospca.search.stages import MatrixStages
 from orthospca.search.views import MatrixView
 from orthospca.supports.best import Candidate, best_on_support
 
-#: Ties of one stage, and sequences, that are looked at.
-MOST_TIES, MOST_SEQUENCES = 200, 200
 #: Part of the tolerance to which a stage is solved, and part that a tie may fall short.
 SHARE = 0.499
 #: Entries in which two vectors differ by no more are the same.
@@ -77,6 +75,7 @@ class _Search:
     def __init__(self, Q: Array, limits: tuple[int, ...], settings: Settings, watch: Watch) -> None:
         self.Q, self.limits = Q, limits
         self.settings, self.watch = settings, watch
+        self.tuning = settings.tuning.joint
         self.tolerance = settings.tolerance
         # What is as good as the best is certified within the tolerance only if the best is closer.
         near = replace(
@@ -111,9 +110,9 @@ class _Search:
                         _Sequence((*sequence.vectors, tie.vector), (*sequence.outcomes, outcome))
                     )
             self.ties = max(self.ties, len(sequences))
-            if len(sequences) > MOST_SEQUENCES:
-                sequences = sequences[:MOST_SEQUENCES]
-                self.doubts.append(f"only {MOST_SEQUENCES} sequences were followed")
+            if len(sequences) > self.tuning.sequences:
+                sequences = sequences[: self.tuning.sequences]
+                self.doubts.append(f"only {self.tuning.sequences} sequences were followed")
             if self.watch.interrupted:
                 break
         return self._answer(sequences[0], exhausted)
@@ -150,7 +149,7 @@ class _Search:
             part.sparsity,
             least,
             (),
-            MOST_TIES,
+            self.tuning.ties,
             self.settings.tuning.walk,
             self.watch.out_of_time,
         )
@@ -159,7 +158,7 @@ class _Search:
             self.doubts.append(
                 "the search was stopped before all ties were listed"
                 if stopped
-                else f"there are more than the {MOST_TIES} that are listed"
+                else f"there are more than the {self.tuning.ties} that are listed"
             )
             return [outcome.best]
         ties = [outcome.best]
