@@ -159,13 +159,23 @@ def path_as_set(
         if point is not None and count == 1 and larger is not None:
             return _certified_result(point, sparsity, larger)
         known = math.inf if larger is None else larger.stages[0].upper_bound
-        watcher = _Watcher(sparsity, callback, links, known if count == 1 else math.inf)
+        met = False
+
+        def hear_one(progress: Progress) -> bool:
+            """Pass on, and end a search that a known bound has decided."""
+            nonlocal stop, met
+            stop = stop or (callback is not None and bool(callback(sparsity, progress)))
+            met = not stop and count == 1 and links.met(progress.lower, known)
+            return stop or met
+
         # All sparsities of a first component are proved on the way to the largest one.
         limited = replace(settings, time_limit=seconds, rungs=larger is None)
         start = () if point is None else (point,)
-        result = solve_with(covariance, sparsity, count, limited, threshold, watcher, learnt, start)
+        result = solve_with(
+            covariance, sparsity, count, limited, threshold, hear_one, learnt, start
+        )
         rungs.update(_certified(result))
-        stop = watcher.stopped or (result.status is Status.INTERRUPTED and not watcher.met)
+        stop = stop or (result.status is Status.INTERRUPTED and not met)
         result = replace(result, feature_names=names)
         return links.with_upper(result, known) if result.stages else result
 
@@ -329,31 +339,6 @@ def _covariance_of(
     if matrix is not None:
         return matrix
     return Q if can_do_without(settings, threshold) else None
-
-
-class _Watcher:
-    """The callback of one solve: passes on, and ends a search that a known bound has decided."""
-
-    def __init__(
-        self,
-        sparsity: int,
-        callback: PathCallback | None,
-        links: Links,
-        known: float,
-    ) -> None:
-        self.met = False
-        self.stopped = False
-        self._sparsity = sparsity
-        self._callback = callback
-        self._links = links
-        self._known = known
-
-    def __call__(self, progress: Progress) -> bool:
-        if self._callback is not None and self._callback(self._sparsity, progress):
-            self.stopped = True
-            return True
-        self.met = self._links.met(progress.lower, self._known)
-        return self.met
 
 
 def validate_sparsities(sparsities: Any, n: int) -> tuple[int, ...]:
