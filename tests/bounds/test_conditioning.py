@@ -35,8 +35,7 @@ from helpers.cases import (
 from helpers.critical import Critical, first_level
 from helpers.exact import exceeds
 from orthospca.bounds.classical import ClassicalBound
-from orthospca.bounds.conditioning import compiled, walk
-from orthospca.bounds.conditioning import step as one_step
+from orthospca.bounds.conditioning import compiled, parts, walk
 from orthospca.bounds.conditioning import step as steps
 from orthospca.bounds.conditioning.step import Frame
 from orthospca.bounds.conditioning.steps import Step
@@ -940,7 +939,7 @@ def test_out_of_time_at_any_moment(budgets: tuple[float, ...]) -> None:
 class InterruptAt:
     """Raises Ctrl-C before a chosen line of the modules under test, counted as executed."""
 
-    FILES = tuple(m.__file__ for m in (walk, one_step, steps, closing, tree, methods, share, state))
+    FILES = tuple(m.__file__ for m in (walk, parts, steps, closing, tree, methods, share, state))
 
     def __init__(self, line: int) -> None:
         self.left = line
