@@ -74,6 +74,7 @@ TOGETHER = {
     "tests/paper/test_paper.py",
     "tests/search/test_reference.py",
     "tests/test_benchmarks.py",
+    "tests/test_docs_build.py",
     "tests/wide/test_view.py",
 }
 
