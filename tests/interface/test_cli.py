@@ -175,7 +175,7 @@ def test_covariance_and_correlation(tmp_path):
     for option, Q in (([], np.cov(X.T)), (["--correlation"], np.corrcoef(X.T))):
         ended = run("fit", file, *option, "-k", 1, "-p", 4, "-o", tmp_path)
         assert ended.exit_code == 0, ended.output
-        assert "30 observations, 4 variables; left out as labels: name, kind" in ended.output
+        assert "30 observations, 4 variables; labels left out: name, kind" in ended.output
         variance = Result.load(tmp_path / "result.json").variances[0]
         assert variance == pytest.approx(np.linalg.eigvalsh(Q)[-1])
 
@@ -262,7 +262,7 @@ BAD_FILES = {
     "gap": ("a,b\n1,2\n\n3,\n", "missing value in row 2 (line 4), column 'b'"),
     "missing in the first row": ("1,\n3,4\n", "missing value in row 1 (line 1), column 'x1'"),
     "infinite": ("a,b\n1,2\n3,inf\n", "'inf' in row 2 (line 3), column 'b', which is not finite"),
-    "wrong separator": ("a!b\n1!2\n3!4\n", "commas, semicolons or tabs"),
+    "wrong separator": ("a!b\n1!2\n3!4\n", "commas, semicolons, tabs"),
     "both decimals": ("a;b\n1,5;2,5\n3.5;4\n", "decimal comma in '1,5' (row 1 (line 2)"),
     "one row": ("a,b\n1,2\n", "one row of numbers"),
     "zero bytes": (b"\x00\x01\x02,\x00\n", "not a text file"),
@@ -311,7 +311,7 @@ def test_bad_arguments(pitprops, tmp_path):
         (["--threshold", "some"], "threshold must be 'auto' or a number"),
         (["--threshold", -1], "threshold must be finite and not negative"),
         (["--threshold", 0.5, "--method", "deflation"], "threshold must be 0.0 with"),
-        (["--correlation"], "exclude each other"),
+        (["--correlation"], "not both"),
         (["--method", "magic"], "magic"),
     ):
         ended = run("fit", pitprops, "--precomputed", *arguments)

@@ -173,7 +173,7 @@ def test_bad_data(tmp_path):
     np.save(tmp_path / "x.npy", X)
     np.save(tmp_path / "x.npy", X[:1])
     ended = run("fit", tmp_path / "x.npy")
-    assert ended.exit_code == 2 and "a covariance needs two or more" in ended.output
+    assert ended.exit_code == 2 and "a covariance needs at least two" in ended.output
     X[1, 7] = np.nan
     np.save(tmp_path / "x.npy", X)
     ended = run("fit", tmp_path / "x.npy")

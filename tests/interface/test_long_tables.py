@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from orthospca.interface.tables import File, TableError, read_as_it_is
+from orthospca.interface.tables import File, Reading, TableError, read_as_it_is
 
 rng = np.random.default_rng(0)
 NUMBERS = [[f"{value:.5g}" for value in row] for row in rng.standard_normal((60, 4))]
@@ -92,7 +92,7 @@ FILES = {
 def outcome(file: File, **how):
     """The table, or what is said instead."""
     try:
-        table = read_as_it_is(file, **how)
+        table = read_as_it_is(file, Reading(**how))
     except TableError as error:
         return str(error)
     fields = {name: value for name, value in vars(table).items() if name != "values"}
@@ -129,7 +129,7 @@ def test_usual_files_are_not_read_as_cells(name, tmp_path, monkeypatch):
     seen = []
     file.progress = seen.append
     monkeypatch.setattr(File, "content", None)
-    assert read_as_it_is(file).values.shape == (60, 4)
+    assert read_as_it_is(file, Reading()).values.shape == (60, 4)
     assert seen and all(0 < share <= 1 for share in seen)
 
 
@@ -138,4 +138,4 @@ def test_a_compressed_file_has_a_limit(tmp_path):
     path = tmp_path / "x.csv.gz"
     path.write_bytes(gzip.compress(text(NUMBERS).encode()))
     with pytest.raises(TableError, match="unpacks to more than"):
-        read_as_it_is(File(path, most_unpacked=1000))
+        read_as_it_is(File(path, most_unpacked=1000), Reading())

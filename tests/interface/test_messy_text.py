@@ -117,7 +117,7 @@ def test_a_separator_after_the_numbers_only(read):
     table = read("a,b\n1,2,\n3,4,\n")
     assert table.columns == ("a", "b")
     np.testing.assert_array_equal(table.values, [[1, 2], [3, 4]])
-    assert table.notices == ("left out 1 column without any value: 'number 3'",)
+    assert table.notices == ("left out 1 empty column: 'number 3'",)
 
 
 def test_a_table_of_r(read):
@@ -139,7 +139,7 @@ def test_lines_of_separators(read):
     """Tests that lines without any cell are skipped, with a notice."""
     table = read("a,b\n1,2\n,\n3,4\n,\n,\n")
     assert table.values.shape == (2, 2)
-    assert table.notices == ("skipped 3 lines of nothing but separators",)
+    assert table.notices == ("skipped 3 empty lines",)
 
 
 def test_lines_above_the_table(read):
@@ -147,7 +147,7 @@ def test_lines_above_the_table(read):
     table = read("Survey of 2020\n\nfirst draft,,\na,b,c\n1,2,3\n4,5,7\n")
     assert table.columns == ("a", "b", "c") and table.values.shape == (2, 3)
     assert table.notices == ("skipped 2 lines above the table",) and table.lines == (5, 6)
-    assert read("1,,\n2,3,4\n5,6,8\n", missing="mean").notices[0].startswith("put the mean")
+    assert read("1,,\n2,3,4\n5,6,8\n", missing="mean").notices[0].startswith("replaced 2 missing values by column means")
     assert read("a,b\n1,2\n3,4\n").notices == ()
 
 
@@ -155,7 +155,7 @@ def test_amounts_with_a_sign(read):
     """Tests that a column of percentages or prices is not left out without a word."""
     table = read("a,b,share,price,day\n1,2,12 %,$5,2020-01-02\n3,5,7%,$6.5,2020-01-03\n")
     assert table.labels == ("share", "price", "day")
-    assert table.notices == ("left out as text, because of a sign as in '12 %': 'share', 'price'",)
+    assert table.notices == ("read as text because of a sign, as in '12 %', and left out: 'share', 'price'",)
     assert read("a,b,c\n1,2,5%\n2,5,6%\n", label=["c"]).notices == ()
 
 
@@ -163,12 +163,12 @@ def test_amounts_with_a_sign(read):
     ("text", "message"),
     [
         ("a;b\n1,5;2\n3;4.5\n", r"comma in '1,5' \(row 1 .*'a'\) and a decimal point in '4.5' "),
-        ("a;b\n1,234;2\n3;4\n", r"'1,234' in row 1 \(line 2\), column 'a', which may be"),
+        ("a;b\n1,234;2\n3;4\n", r"'1,234' \(row 1 \(line 2\), column 'a'\), which may be"),
     ],
 )
 def test_decimals_that_cannot_be_told(read, text, message):
     """Tests that nothing is guessed, that both readings can be asked for, and what then happens."""
-    with pytest.raises(TableError, match=message + r".*say --decimal comma or --decimal point"):
+    with pytest.raises(TableError, match=message + r".*use --decimal comma or --decimal point"):
         read(text)
     if "1,234" in text:
         assert read(text, decimal="comma").values[0, 0] == 1.234
@@ -250,7 +250,7 @@ def test_empty_columns(read, tmp_path):
     """Tests that columns without any value are left out, with a notice, in every format."""
     table = read("a,b,c,d\n1,2,,NA\n3,4,,\n")
     assert table.columns == ("a", "b")
-    assert table.notices == ("left out 2 columns without any value: 'c', 'd'",)
+    assert table.notices == ("left out 2 empty columns: 'c', 'd'",)
     X = np.array([[1.0, np.nan, 2.0], [3.0, np.nan, 5.0]])
     np.save(tmp_path / "x.npy", X)
     assert read_table(tmp_path / "x.npy").columns == ("x0", "x2")
@@ -271,7 +271,7 @@ def test_transpose(read):
     assert table.row_names == ("s1", "s2", "s3")
     assert table.label_values == {"class": ("A", "B", "A")}
     np.testing.assert_array_equal(table.values, [[1, 4, 0, 2], [2, 5, 1, 2], [3, 7, 0, 1]])
-    with pytest.raises(TableError, match=r"'A' in row 1 .*if rows are variables, say --transpose"):
+    with pytest.raises(TableError, match=r"'A' in row 1 .*if rows are variables, use --transpose"):
         read(GENES, "x.tsv")
     with pytest.raises(TableError, match=r"'x' in row 3, column 'G2' \(line 4\), which is not"):
         read(GENES.replace("7", "x"), "x.tsv", transpose=True)

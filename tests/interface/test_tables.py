@@ -75,7 +75,7 @@ def test_header_option(tmp_path):
     assert read_table(matrix, header=True).columns == ("1999", "2000")
     assert read_table(matrix).values.shape == (3, 2)
     ended = CliRunner().invoke(app, ["fit", str(matrix), "--precomputed", "-k", "1", "-p", "1"])
-    assert ended.exit_code == 2 and "say --header" in ended.output
+    assert ended.exit_code == 2 and "use --header" in ended.output
     texts = write(tmp_path / "t.csv", "a,b\n1,2\n3,4\n")
     with pytest.raises(TableError, match="'a' in row 1"):
         read_table(texts, header=False)
@@ -200,7 +200,7 @@ BAD_FILES = {
         b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 nan\n",
         "missing value in row 2, column 'x1'",
     ),
-    "damaged.csv.gz": (b"\x1f\x8bnothing", "is not a gzip file"),
+    "damaged.csv.gz": (b"\x1f\x8bnothing", "is damaged or not a gzip file"),
 }
 
 

@@ -308,7 +308,7 @@ def test_bad_data(certificate, tmp_path):
         (["--correlation"], "need --data"),
         (["--no-header"], "need --data"),
         (["--label", "a"], "need --data"),
-        (["--data", certificate, "--correlation", "--precomputed"], "exclude each other"),
+        (["--data", certificate, "--correlation", "--precomputed"], "not both"),
     ):
         ended = run("verify", certificate, *arguments)
         assert (ended.exit_code, message in ended.stderr) == (2, True), ended.output

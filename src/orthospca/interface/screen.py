@@ -48,7 +48,7 @@ class Screen:
 
     def __post_init__(self) -> None:
         if self.quiet and self.verbose:
-            raise InputError("--quiet and --verbose exclude each other")
+            raise InputError("use --quiet or --verbose, not both")
 
     @property
     def console(self) -> Console:

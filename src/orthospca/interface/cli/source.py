@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import numpy as np
 from orthospca import DataCovariance
 from orthospca._errors import InputError
 from orthospca._typing import Array
+from orthospca.interface import tables
 from orthospca.interface.cli.options import Reading
 from orthospca.interface.tables import (
     File,
@@ -40,9 +41,9 @@ class Source:
 
     def __post_init__(self) -> None:
         if self.how.correlation and self.how.precomputed:
-            raise InputError("--correlation and --precomputed exclude each other")
+            raise InputError("use --correlation or --precomputed, not both")
         if self.how.precomputed and self.how.missing is not None:
-            raise InputError("--missing is about observations, and --precomputed is a matrix")
+            raise InputError("--missing needs observations, not --precomputed")
 
     def load(self, progress: Callable[[float], object]) -> None:
         """Read the file already, and tell how far that is."""
@@ -70,16 +71,8 @@ class Source:
     @cached_property
     def _table(self) -> Table:
         """What is in the file, before anything is left out."""
-        how = self.how
-        return read_as_it_is(
-            self.file,
-            header=how.header,
-            label=how.label or (),
-            key=how.key,
-            decimal=how.decimal,
-            encoding=how.encoding,
-            transpose=how.transpose,
-        )
+        asked = {each.name: getattr(self.how, each.name) for each in fields(tables.Reading)}
+        return read_as_it_is(self.file, tables.Reading(**{**asked, "label": self.how.label or ()}))
 
     @cached_property
     def is_matrix(self) -> bool:
@@ -95,14 +88,14 @@ class Source:
         if self.how.correlation:
             # Said, but of observations that hardly are any: correlations of correlations.
             raise TableError(
-                f"{seen}: say --precomputed instead of --correlation if it is the {kind} matrix "
+                f"{seen}: use --precomputed instead of --correlation if it is the {kind} matrix "
                 "itself, or --observations as well if its rows are observations"
             )
         question = f"{seen}. Is it the {kind} matrix itself (y), or a table of observations (n)?"
         answer = ask(question)
         if answer is None:
             raise TableError(
-                f"{seen}: say --precomputed if it is the {kind} matrix itself, or --observations "
+                f"{seen}: use --precomputed if it is the {kind} matrix itself, or --observations "
                 "if its rows are observations"
             )
         return answer
@@ -124,7 +117,7 @@ class Source:
     def describe(self, table: Table) -> str:
         """The file in a few words."""
         rows = f"{table.values.shape[0]} observations"
-        left_out = f"; left out as labels: {', '.join(table.labels)}" if table.labels else ""
+        left_out = f"; labels left out: {', '.join(table.labels)}" if table.labels else ""
         kind = "matrix" if self.is_matrix else rows
         return f"{self.file}: {kind}, {len(table.columns)} variables{left_out}"
 
@@ -176,5 +169,5 @@ def _judged(table: Table, Q: Array) -> Table:
         return table
     values = np.linalg.eigvalsh(Q)
     sign = "positive semidefinite" if values[0] >= -1e-12 * abs(values[-1]) else "indefinite"
-    notice = f"this matrix is {sign}: its smallest eigenvalue is {values[0]:.3g}"
+    notice = f"the matrix is {sign} (smallest eigenvalue {values[0]:.3g})"
     return replace(table, notices=(*table.notices, notice))

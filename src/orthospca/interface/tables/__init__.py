@@ -10,12 +10,14 @@ way is in the notices of the table.
 from orthospca.interface.tables._file import File
 from orthospca.interface.tables._missing import WAYS, complete
 from orthospca.interface.tables._read import read_as_it_is, read_table
+from orthospca.interface.tables._reading import Reading
 from orthospca.interface.tables._shape import kind_of_matrix
 from orthospca.interface.tables._table import Table, TableError
 
 __all__ = [
     "WAYS",
     "File",
+    "Reading",
     "Table",
     "TableError",
     "complete",

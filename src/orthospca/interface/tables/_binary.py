@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from scipy import sparse
 
 from orthospca.interface.tables._file import File
 from orthospca.interface.tables._finish import positions_of, table_of, unique_names
-from orthospca.interface.tables._grid import INDEX_HEADINGS, Reading
+from orthospca.interface.tables._grid import INDEX_HEADINGS, distinct
+from orthospca.interface.tables._reading import Reading
 from orthospca.interface.tables._table import Table, TableError, listed
 
 #: Arrays of an NPZ file that name the columns of its table, and its rows.
@@ -19,30 +21,27 @@ NAMES = ("feature_names", "columns")
 ROWS = ("row_names", "sample_names", "index")
 
 
-def read_numpy(file: File, reading: Reading, key: str | None) -> Table:
+def read_numpy(file: File, reading: Reading) -> Table:
     """Read an NPY or NPZ file: an array, or the only table among several arrays."""
     try:
         with file.open() as stream:
             content = np.load(stream, allow_pickle=False)
-            if not isinstance(content, np.ndarray):
-                arrays = _needed(file, content, key)
+            if isinstance(content, np.ndarray):
+                return table_of(file, content, reading)
+            arrays = _needed(file, content, reading.key)
     except TableError:
         raise
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         # NumPy takes anything unknown for a pickle, and arrays of objects are pickles.
-        reason = "it holds Python objects" if "Object arrays" in str(error) else "or a damaged one"
-        raise TableError(
-            f"{file} is not an {file.kind.upper()} file of numbers, {reason}"
-        ) from None
-    how: dict[str, Any] = {"leave_out": reading.leave_out, "transpose": reading.transpose}
-    if isinstance(content, np.ndarray):
-        return table_of(file, content, **how)
+        kind = f"not an {file.kind.upper()} file of numbers"
+        objects = "Object arrays" in str(error)
+        what = f"{kind}, it holds Python objects" if objects else f"damaged or {kind}"
+        raise TableError(f"{file} is {what}") from None
     if not arrays:
-        return table_of(file, _sparse(file), **how)
+        return table_of(file, _sparse(file), reading)
     values = arrays.pop("")
-    rows = _names(arrays, ROWS, values, 0)
-    names = _names(arrays, NAMES, values, 1)
-    return table_of(file, values, names, row_names=tuple(rows) if rows else None, **how)
+    names, rows = _names(arrays, NAMES, values, 1), _names(arrays, ROWS, values, 0)
+    return table_of(file, values, reading, names, rows)
 
 
 def _needed(file: File, content: Any, key: str | None) -> dict[str, Any]:
@@ -68,13 +67,10 @@ def _needed(file: File, content: Any, key: str | None) -> dict[str, Any]:
 def _axes(content: Any, name: str) -> int:
     """How many axes an array has, by its header."""
     with content.zip.open(f"{name}.npy") as member:
-        version = np.lib.format.read_magic(member)
-        header = (
-            np.lib.format.read_array_header_1_0
-            if version == (1, 0)
-            else np.lib.format.read_array_header_2_0
-        )
-        return len(header(member)[0])
+        version, formats = np.lib.format.read_magic(member), np.lib.format
+        first = version == (1, 0)
+        read = formats.read_array_header_1_0 if first else formats.read_array_header_2_0
+        return len(read(member)[0])
 
 
 def _sparse(file: File) -> Any:
@@ -109,7 +105,7 @@ def read_matrix_market(file: File, reading: Reading) -> Table:
         raise TableError(f"{file} is not a Matrix Market file ({reason})") from None
     if sparse.issparse(values):
         values = sparse.csr_array(values)
-    return table_of(file, values, leave_out=reading.leave_out, transpose=reading.transpose)
+    return table_of(file, values, reading)
 
 
 def read_parquet(file: File, reading: Reading) -> Table:
@@ -119,8 +115,7 @@ def read_parquet(file: File, reading: Reading) -> Table:
         from pyarrow import parquet
     except ImportError:
         raise TableError(
-            f"{file} is a Parquet file, and reading it needs pyarrow: "
-            'pip install "orthospca[parquet]"'
+            f'{file} is a Parquet file, which needs pyarrow: pip install "orthospca[parquet]"'
         ) from None
     try:
         with file.open() as stream:
@@ -129,42 +124,25 @@ def read_parquet(file: File, reading: Reading) -> Table:
         reason = str(error).splitlines()[0].rstrip(".")
         raise TableError(f"{file} is not a Parquet file ({reason})") from None
     stored = (content.schema.pandas_metadata or {}).get("index_columns", [])
-    titles, said = unique_names(content.column_names)
-    out = positions_of(file, reading.leave_out, titles)
+    titles, said = unique_names(content.column_names, content.num_columns)
+    out = positions_of(file, reading.label, titles)
     is_number = arrow.types.is_integer, arrow.types.is_floating, arrow.types.is_decimal
-    names, flags, columns = [], [], []
-    labels: dict[str, tuple[str, ...]] = {}
-    for j, (name, kind) in enumerate(zip(titles, content.schema.types, strict=True)):
-        boolean = arrow.types.is_boolean(kind)
-        number = boolean or any(test(kind) for test in is_number)
-        if j in out or content.column_names[j] in stored or not number:
-            texts = ("" if value is None else str(value) for value in content.column(j).to_pylist())
-            labels[name] = tuple(texts)
-            continue
-        names.append(name)
-        flags += [name] if boolean else []
-        column = content.column(j)
-        column = column.cast(arrow.int8()) if boolean else column
-        columns.append(column.cast(arrow.float64()).to_numpy())
-    if not columns:
+    numbers, labels, flags = {}, {}, []
+    for j, (name, column) in enumerate(zip(titles, content.columns, strict=True)):
+        kept = j not in out and content.column_names[j] not in stored
+        if kept and arrow.types.is_boolean(column.type):
+            flags.append(name)
+            column = column.cast(arrow.int8())
+        if kept and any(test(column.type) for test in is_number):
+            numbers[name] = column.cast(arrow.float64()).to_numpy()
+        else:
+            labels[name] = tuple("" if v is None else str(v) for v in column.to_pylist())
+    if not numbers:
         raise TableError(f"{file} holds no numbers")
     if flags:
-        said = [*said, f"true and false were read as 1 and 0: {listed(flags)}"]
-    return table_of(
-        file,
-        np.column_stack(columns),
-        names,
-        label_values=labels,
-        row_names=_row_names(labels, stored),
-        transpose=reading.transpose,
-        notices=said,
-    )
-
-
-def _row_names(labels: dict[str, tuple[str, ...]], stored: list[Any]) -> tuple[str, ...] | None:
-    """Row labels: the stored index, or the first labels that are all different."""
+        said.append(f"true and false were read as 1 and 0: {listed(flags)}")
     first = [name for name in labels if name in stored or name.lower() in INDEX_HEADINGS]
-    for name in [*first, *labels]:
-        if len(set(labels[name])) == len(labels[name]):
-            return labels[name]
-    return None
+    rows = distinct(labels, first)
+    values = np.column_stack(list(numbers.values()))
+    reading = replace(reading, label=())
+    return table_of(file, values, reading, list(numbers), rows, labels, said)

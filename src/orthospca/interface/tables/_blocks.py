@@ -17,8 +17,9 @@ import numpy as np
 from orthospca._typing import Array
 from orthospca.interface.tables._file import File
 from orthospca.interface.tables._finish import positions_of
-from orthospca.interface.tables._grid import Grid, Reading, Unexpected, find_decimal_of
+from orthospca.interface.tables._grid import Grid, Unexpected, find_decimal
 from orthospca.interface.tables._numbers import BOOLEANS, COMMA, CONTROLS, MISSING, POINT, SPACES
+from orthospca.interface.tables._reading import Reading
 from orthospca.interface.tables._shape import names_variables
 
 #: Controls that are spaces to those who parse numbers.
@@ -40,7 +41,7 @@ class Blocks:
 
     def __init__(self, grid: Grid, reading: Reading, separator: str, file: File) -> None:
         names, _ = grid.unique_names()
-        is_text = grid.labels(names, positions_of(file, reading.leave_out, names))
+        is_text = grid.labels(names, positions_of(file, reading.label, names))
         is_text[0] |= reading.transpose and names_variables(names[0])
         self._grid, self._file, self._separator = grid, file, separator
         self._width = len(names)
@@ -49,7 +50,7 @@ class Blocks:
         cells = {cell.lower() for j in self._numbers for cell in grid.columns[j][:1]}
         if cells & set(BOOLEANS) or (separator == SPACES and self._texts):
             raise Unexpected
-        self.decimal = reading.decimal or find_decimal_of(file, grid, names, self._numbers)
+        self.decimal = reading.decimal or find_decimal(file, grid, names, self._numbers)
         if self.decimal == separator:
             raise Unexpected
         missing = "|".join(re.escape(word) for word in sorted(MISSING - {""}))
@@ -125,13 +126,11 @@ class Blocks:
             if line.count(separator) != width - 1 or line.lstrip().startswith("#"):
                 raise Unexpected
             for j, cells in texts.items():
-                near = 2 * j < width
-                cell = (
-                    line.split(separator, j + 1)[j]
-                    if near
-                    else line.rsplit(separator, width - j)[1]
-                )
-                cell = cell.strip()
+                # From the nearer end.
+                if 2 * j < width:
+                    cell = line.split(separator, j + 1)[j].strip()
+                else:
+                    cell = line.rsplit(separator, width - j)[1].strip()
                 if '"' in cell:
                     quoted = _QUOTED.fullmatch(cell)
                     if quoted is None:

@@ -8,26 +8,26 @@ import zipfile
 from typing import Any
 
 from orthospca.interface.tables._file import File
-from orthospca.interface.tables._grid import Reading, Row, grid_from_cells, table_from_grid
+from orthospca.interface.tables._grid import Row, grid_from_cells, table_from_grid
+from orthospca.interface.tables._reading import Reading
 from orthospca.interface.tables._table import Table, TableError
 
 
-def read_excel(file: File, reading: Reading, key: str | None) -> Table:
+def read_excel(file: File, reading: Reading) -> Table:
     """Read the only sheet with cells in it, or the one that ``key`` names."""
     try:
         import openpyxl
     except ImportError:
         raise TableError(
-            f"{file} is an Excel workbook, and reading it needs openpyxl: "
-            'pip install "orthospca[excel]"'
+            f'{file} is an Excel workbook, which needs openpyxl: pip install "orthospca[excel]"'
         ) from None
     try:
         # Numbers that formulas had when the file was saved, not the formulas.
         content = io.BytesIO(file.content)
         book = openpyxl.load_workbook(content, read_only=True, data_only=True)
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError):
-        raise TableError(f"{file} is not an Excel workbook, or a damaged one") from None
-    names = [sheet.title for sheet in book.worksheets]
+        raise TableError(f"{file} is damaged or not an Excel workbook") from None
+    key, names = reading.key, [sheet.title for sheet in book.worksheets]
     if key is not None and key not in names:
         raise TableError(f"{file} has no sheet {key!r} (it has {', '.join(names) or 'none'})")
     sheets = {name: rows for name in names if key in (None, name) and (rows := _rows(book[name]))}

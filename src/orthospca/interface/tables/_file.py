@@ -86,8 +86,8 @@ class File:
             return self.path.read_bytes()
         if sys.stdin.isatty():
             raise TableError(
-                "- means standard input, which is a terminal: pipe a file into the command, or "
-                "name one"
+                "- means standard input, but nothing is piped in: pipe a file into the command, "
+                "or name one"
             )
         return sys.stdin.buffer.read()
 
@@ -110,7 +110,7 @@ class File:
             with self.stream() as stream:
                 return bytes(stream.read(count))
         except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise TableError(f"{self} is not a gzip file, or a damaged one") from None
+            raise TableError(f"{self} is damaged or not a gzip file") from None
 
     @cached_property
     def content(self) -> bytes:

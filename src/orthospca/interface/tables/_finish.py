@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from orthospca.interface.tables._table import (
-    MOST_LEFT_OUT,
-    Table,
-    TableError,
-    counted,
-    dense,
-    listed,
-)
+from orthospca.interface.tables._reading import Reading
+from orthospca.interface.tables._table import Table, TableError, dense, places
 
 
 def table_of(
     path: object,
     values: Any,
+    reading: Reading,
     columns: Sequence[str] | None = None,
-    *,
-    label_values: Mapping[str, tuple[str, ...]] | None = None,
-    row_names: tuple[str, ...] | None = None,
-    leave_out: Sequence[str] = (),
-    transpose: bool = False,
+    row_names: Sequence[str] | None = None,
+    labels: Mapping[str, tuple[str, ...]] | None = None,
     notices: Sequence[str] = (),
 ) -> Table:
     """Make a table of an array, for formats whose numbers come as one.
@@ -37,107 +30,70 @@ def table_of(
     path : path
         For the messages.
     values : ndarray or sparse array
-    columns : sequence of str, optional
-        The names of all columns.
-    label_values : dict, optional
-        Columns left out already, with their texts.
-    row_names : tuple of str, optional
-    leave_out : sequence of str
-        Names or numbers, from 1, of columns to leave out.
-    transpose : bool
-        Whether rows of the file are variables; ``columns`` then name the observations.
+    reading : Reading
+    columns, row_names : sequence of str, optional
+        What the columns and the rows of the file are called.
+    labels : dict, optional
+        The texts of columns that are not among the values.
     notices : sequence of str
     """
     if values.ndim != 2:
-        raise TableError(f"{path} holds an array of {values.ndim} dimensions, and a table has two")
+        raise TableError(f"{path} holds an array of {values.ndim} dimensions instead of 2")
     if values.dtype.kind not in "biuf":
         raise TableError(f"{path} holds values of type {values.dtype}, not numbers")
-    rows, width = values.shape
-    if not rows or not width:
+    if not all(values.shape):
         raise TableError(f"{path} is empty")
-    names, said = unique_names(columns if columns is not None else numbered(width))
-    out = positions_of(path, leave_out, names)
-    kept = [j for j in range(width) if j not in out]
     values = values.astype(np.float64, copy=False)
-    texts = dict(label_values or {})
+    names, said = unique_names(columns, values.shape[1])
+    out = sorted(positions_of(path, reading.label, names))
+    texts = dict(labels or {})
+    for j in out:
+        texts[names[j]] = tuple(f"{x:.15g}" for x in dense(values[:, [j]]).ravel().tolist())
+    left_out = tuple(texts)
     if out:
-        for j in sorted(out):
-            column = dense(values[:, [j]]).ravel().tolist()
-            texts[names[j]] = tuple(f"{value:.15g}" for value in column)
-        values = values[:, kept]
-    labels = tuple(texts)
-    names = [names[j] for j in kept]
-    named = columns is not None
-    if transpose:
+        values = values[:, [j for j in range(len(names)) if j not in out]]
+        names = [name for name in names if name not in texts]
+    if reading.transpose:
         values = values.T.tocsr() if sparse.issparse(values) else np.ascontiguousarray(values.T)
         texts = {}  # they were beside the rows of the file, and are above columns now
-        given, row_names = row_names, tuple(names) if named else None
-        names, also = unique_names(given if given is not None else numbered(values.shape[1]))
-        named, said = given is not None, [*said, *also]
-    return finish(
-        path,
-        values,
-        names,
-        labels=labels,
-        label_values=texts,
-        named=named,
-        row_names=row_names,
-        notices=[*notices, *said],
-        transposed=transpose,
-    )
-
-
-def finish(
-    path: object,
-    values: Any,
-    names: Sequence[str],
-    *,
-    labels: Sequence[str],
-    label_values: Mapping[str, tuple[str, ...]],
-    named: bool,
-    row_names: tuple[str, ...] | None = None,
-    notices: Sequence[str] = (),
-    lines: Sequence[int] = (),
-    transposed: bool = False,
-) -> Table:
-    """Leave out columns without any number, refuse what is infinite or no table at all."""
-    said = list(notices)
-    empty = _empty_columns(values)
-    if empty:
-        left = [names[j] for j in empty]
-        said.append(
-            f"left out {counted(left, 'column')} without any value: {listed(left, MOST_LEFT_OUT)}"
-        )
-        kept = [j for j in range(len(names)) if j not in set(empty)]
-        values = values[:, kept]
-        names = [names[j] for j in kept]
-        lines = [lines[j] for j in kept] if lines and transposed else lines
-    if len(names) < 2:
-        which = f"one column of numbers ({names[0]!r})" if names else "no column of numbers"
-        raise TableError(f"{path} has {which}, and a component needs two or more")
+        columns, row_names = row_names, names if columns is not None else None
+        names, also = unique_names(columns, values.shape[1])
+        said += also
     table = Table(
         values,
         tuple(names),
-        tuple(labels),
-        named,
-        row_names,
-        dict(label_values),
-        tuple(said),
+        left_out,
+        columns is not None,
+        tuple(row_names) if row_names is not None else None,
+        texts,
+        (*notices, *said),
         str(path),
-        tuple(lines),
-        transposed,
+        transposed=reading.transpose,
     )
-    _refuse_infinite(table)
-    return table
+    return finish(table)
 
 
-def numbered(count: int) -> list[str]:
-    """Names for columns that have none."""
-    return [f"x{j}" for j in range(count)]
+def finish(table: Table) -> Table:
+    """Leave out columns without any number, refuse what is infinite or no table at all."""
+    rows, width = table.values.shape
+    missing = np.bincount(places(table.values, np.isnan)[1], minlength=width)
+    table = table.without(np.flatnonzero(missing == rows), "empty column")
+    if len(table.columns) < 2:
+        which = f"only one column of numbers ({table.columns[0]!r})"
+        if not table.columns:
+            which = "no column of numbers"
+        raise TableError(f"{table.path} has {which}; at least two are needed")
+    table.refuse(np.isinf, "'{}'", "which is not finite")
+    return replace(table, lines=tuple(table.lines))
 
 
-def unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The names, with a suffix where one was there before, and a notice if there are any."""
+def unique_names(names: Sequence[str] | None, count: int) -> tuple[list[str], list[str]]:
+    """The names, with a suffix where one was there before, and a notice if there are any.
+
+    Columns that have none are numbered.
+    """
+    if names is None:
+        return [f"x{j}" for j in range(count)], []
     counts = Counter(names)
     repeated = [name for name, count in counts.items() if count > 1]
     if not repeated:
@@ -150,14 +106,11 @@ def unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
             chosen, number = f"{name}.{number}", number + 1
         taken.add(chosen)
         unique.append(chosen)
-    examples = [f"{name!r} {counts[name]} times" for name in repeated[:5]]
-    more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
-    first = repeated[0]
-    return unique, [
-        f"names that are there more than once got a suffix ({first!r}, '{first}.1', …): "
-        + ", ".join(examples)
-        + more
-    ]
+    first, rest = repeated[0], len(repeated) - 5
+    examples = ", ".join(f"{name!r} {counts[name]} times" for name in repeated[:5])
+    more = f" and {rest} more" if rest > 0 else ""
+    notice = f"added suffixes to repeated names ({first!r}, '{first}.1', …): {examples}{more}"
+    return unique, [notice]
 
 
 def positions_of(path: object, wanted: Sequence[str], names: Sequence[str]) -> set[int]:
@@ -172,30 +125,3 @@ def positions_of(path: object, wanted: Sequence[str], names: Sequence[str]) -> s
             shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
             raise TableError(f"{path} has no column {name!r} (it has {shown})")
     return positions
-
-
-def _empty_columns(values: Any) -> list[int]:
-    """Columns in which every value is missing."""
-    if not sparse.issparse(values):
-        return [int(j) for j in np.flatnonzero(np.isnan(values).all(axis=0))]
-    if not np.isnan(values.data).any():
-        return []
-    by_column = values.tocsc()
-    columns = np.repeat(np.arange(values.shape[1]), np.diff(by_column.indptr))
-    missing = np.bincount(columns[np.isnan(by_column.data)], minlength=values.shape[1])
-    return [int(j) for j in np.flatnonzero(missing == values.shape[0])]
-
-
-def _refuse_infinite(table: Table) -> None:
-    if sparse.issparse(table.values):
-        entries = table.values.tocoo()
-        wrong = np.flatnonzero(np.isinf(entries.data))
-        places = [(int(entries.row[i]), int(entries.col[i]), entries.data[i]) for i in wrong]
-    else:
-        wrong = np.argwhere(np.isinf(table.values))[:1]
-        places = [(i, j, table.values[i, j]) for i, j in wrong.tolist()]
-    if places:
-        row, column, value = min(places, key=lambda place: place[:2])
-        raise TableError(
-            f"{table.path} has '{value}' in {table.place(row, column)}, which is not finite"
-        )

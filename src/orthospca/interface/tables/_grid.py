@@ -12,26 +12,26 @@ What is recognised:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from orthospca._typing import Array
-from orthospca.interface.tables._finish import finish, numbered, positions_of, unique_names
+from orthospca.interface.tables._finish import finish, positions_of, unique_names
 from orthospca.interface.tables._numbers import (
     BOOLEANS,
     COMMA,
+    EITHER,
     POINT,
-    Ambiguous,
-    find_decimal,
+    evidence,
     is_missing,
     looks_like_number,
     number_in,
 )
+from orthospca.interface.tables._reading import Reading
 from orthospca.interface.tables._shape import names_variables, transposed_hint
-from orthospca.interface.tables._table import Table, TableError, counted, listed
+from orthospca.interface.tables._table import Table, TableError, counted, listed, place
 
 INDEX_HEADINGS = frozenset(
     {"id", "ids", "index", "idx", "row", "rownames", "no", "no.", "nr", "#", "unnamed: 0"}
@@ -45,24 +45,6 @@ Row = tuple[int, list[str]]
 
 class Unexpected(Exception):
     """A long file is not like its beginning: it needs the careful reader."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How cells are to be read, as far as it was said.
-
-    Attributes
-    ----------
-    header : bool or None
-    leave_out : sequence of str
-    decimal : {".", ","} or None
-    transpose : bool
-    """
-
-    header: bool | None = None
-    leave_out: Sequence[str] = ()
-    decimal: str | None = None
-    transpose: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,17 +81,15 @@ class Grid:
 
     def place(self, row: int, column: int, name: str) -> str:
         """Where a cell is, for a message."""
-        if self.transposed:
-            return f"row {row + 1}, column {name!r} (line {self.lines[column]})"
-        return f"row {row + 1} (line {self.lines[row]}), column {name!r}"
+        return place(self.lines, self.transposed, row, column, name)
 
     def unique_names(self) -> tuple[list[str], list[str]]:
         """Names for all columns, each there once, and a notice if that took something."""
-        if self.names is None:
-            return numbered(len(self.columns)), []
         # The first one without a name holds row labels, and keeps none.
-        given = [name or (f"number {j + 1}" if j else "") for j, name in enumerate(self.names)]
-        return unique_names(given)
+        given = self.names and [
+            name or (f"number {j + 1}" if j else "") for j, name in enumerate(self.names)
+        ]
+        return unique_names(given, len(self.columns))
 
     def labels(self, names: list[str], asked: set[int]) -> list[bool]:
         """Which columns hold labels: those that were asked for, and those that look like it."""
@@ -128,11 +108,10 @@ def grid_from_cells(
     if not full:
         raise TableError(f"{path} is empty")
     if len(full) < len(rows):
-        blank = len(rows) - len(full)
-        said.append(f"skipped {blank} line{'' if blank == 1 else 's'} of nothing but separators")
+        said.append(f"skipped {counted(len(rows) - len(full), 'empty line')}")
     above = _lines_above(full)
     if above:
-        said.append(f"skipped {above} line{'' if above == 1 else 's'} above the table")
+        said.append(f"skipped {counted(above, 'line')} above the table")
     full = full[above:]
     names = full[0][1] if _has_header(full[0][1], header) else None
     if names is not None:
@@ -175,7 +154,7 @@ def _has_header(first: list[str], said: bool | None) -> bool:
 def table_from_grid(path: object, grid: Grid, reading: Reading) -> Table:
     """Make a table of columns: which of them hold labels, and what the numbers are."""
     names, repeated = grid.unique_names()
-    asked = positions_of(path, reading.leave_out, names)
+    asked = positions_of(path, reading.label, names)
     grid = replace(grid, said=[*grid.said, *repeated])
     if reading.transpose:
         grid = _turned(grid, names, asked)
@@ -187,7 +166,7 @@ def table_from_grid(path: object, grid: Grid, reading: Reading) -> Table:
     heading = names[0] if grid.names is not None and grid.row_names is None else None
     numbers = [j for j, label in enumerate(is_label) if not label]
     labels = {names[j]: columns[j] for j, label in enumerate(is_label) if label}
-    row_names = grid.row_names or _row_names(labels, heading == "")
+    row_names = grid.row_names or (labels[""] if heading == "" else distinct(labels))
     shown = {name: texts for name, texts in labels.items() if name}
     if not numbers:
         raise TableError(f"{path} holds no numbers, only text")
@@ -195,13 +174,15 @@ def table_from_grid(path: object, grid: Grid, reading: Reading) -> Table:
     with_sign = [name for name, texts in shown.items() if name not in chosen and _has_sign(texts)]
     if with_sign:
         example = next(cell for cell in shown[with_sign[0]] if not is_missing(cell))
-        said.append(f"left out as text, because of a sign as in {example!r}: {listed(with_sign)}")
+        said.append(
+            f"read as text because of a sign, as in {example!r}, and left out: {listed(with_sign)}"
+        )
     flags = {j for j in numbers if _holds_booleans(columns[j])}
     if flags:
         flagged = listed([names[j] for j in numbers if j in flags])
         said.append(f"true and false were read as 1 and 0: {flagged}")
     if decimal is None:
-        decimal = find_decimal_of(path, grid, names, [j for j in numbers if j not in flags])
+        decimal = find_decimal(path, grid, names, [j for j in numbers if j not in flags])
     if decimal == COMMA:
         said.append("decimal commas were read as points")
     kept = [names[j] for j in numbers]
@@ -218,20 +199,21 @@ def table_from_grid(path: object, grid: Grid, reading: Reading) -> Table:
             try:
                 values[:, k] = _column(grid, j, names[j], decimal, j in flags)
             except ValueError as error:
-                turn = "; if rows are variables, say --transpose" if hint else ""
+                turn = "; if rows are variables, use --transpose" if hint else ""
                 raise TableError(f"{path} has {error}{turn}") from None
-    return finish(
-        path,
+    table = Table(
         values,
-        kept,
-        labels=(*grid.left_out, *shown),
-        label_values=shown,
-        named=grid.names is not None,
-        row_names=row_names or None,
-        notices=said,
-        lines=[grid.lines[j] for j in numbers] if grid.transposed else grid.lines,
-        transposed=grid.transposed,
+        tuple(kept),
+        (*grid.left_out, *shown),
+        grid.names is not None,
+        row_names or None,
+        shown,
+        tuple(said),
+        str(path),
+        tuple(grid.lines[j] for j in numbers) if grid.transposed else tuple(grid.lines),
+        grid.transposed,
     )
+    return finish(table)
 
 
 def _turned(grid: Grid, names: list[str], asked: set[int]) -> Grid:
@@ -257,14 +239,12 @@ def _turned(grid: Grid, names: list[str], asked: set[int]) -> Grid:
     return Grid(titles, list(rows), grid.lines, grid.said, block, row_names, True, labels)
 
 
-def _row_names(labels: dict[str, tuple[str, ...]], hidden: bool) -> tuple[str, ...] | None:
-    """Row labels: the column without a heading, or the first of labels that are all different."""
-    if hidden:
-        return labels[""]
-    for texts in labels.values():
-        if len(set(texts)) == len(texts):
-            return texts
-    return None
+def distinct(
+    labels: dict[str, tuple[str, ...]], first: Sequence[str] = ()
+) -> tuple[str, ...] | None:
+    """Row labels: the first texts that are all different."""
+    ordered = (labels[name] for name in (*first, *labels))
+    return next((texts for texts in ordered if len(set(texts)) == len(texts)), None)
 
 
 def _is_row_label(heading: str, cells: Any, has_header: object) -> bool:
@@ -302,8 +282,12 @@ def _holds_booleans(cells: Any) -> bool:
     return bool(found & set(BOOLEANS)) and all(c in BOOLEANS or is_missing(c) for c in found)
 
 
-def find_decimal_of(path: object, grid: Grid, names: list[str], numbers: Sequence[int]) -> str:
-    """Points or commas, from all numbers of the file that are text still."""
+def find_decimal(path: object, grid: Grid, names: list[str], numbers: Sequence[int]) -> str:
+    """Points or commas, from all numbers of the file that are text still.
+
+    Nothing is guessed: decimal commas and decimal points together are an error, and so is a file
+    with nothing but numbers such as ``1,234``.
+    """
     cells = [
         (cell, i, j)
         for j in numbers
@@ -313,10 +297,21 @@ def find_decimal_of(path: object, grid: Grid, names: list[str], numbers: Sequenc
     ]
     if not any(COMMA in cell for cell, _, _ in cells):
         return POINT
-    try:
-        return find_decimal(cells, lambda i, j: grid.place(i, j, names[j]))
-    except Ambiguous as error:
-        raise TableError(f"{path} {error}: say --decimal comma or --decimal point") from None
+    seen: dict[str, str] = {}
+    for cell, i, j in cells:
+        # What speaks for the same again need not be looked at.
+        if (COMMA in seen and POINT not in cell) or (POINT in seen and COMMA not in cell):
+            continue
+        kind = evidence(cell)
+        if kind and kind not in seen:
+            seen[kind] = f"{cell!r} ({grid.place(i, j, names[j])})"
+    if COMMA in seen and POINT in seen:
+        why = f"a decimal comma in {seen[COMMA]} and a decimal point in {seen[POINT]}"
+    elif set(seen) == {EITHER}:
+        why = f"{seen[EITHER]}, which may be a decimal comma or thousands"
+    else:
+        return COMMA if COMMA in seen else POINT
+    raise TableError(f"{path} has {why}: use --decimal comma or --decimal point")
 
 
 def _column(grid: Grid, j: int, name: str, decimal: str, boolean: bool) -> Any:
@@ -326,24 +321,13 @@ def _column(grid: Grid, j: int, name: str, decimal: str, boolean: bool) -> Any:
         return cells
     if boolean:
         return [BOOLEANS.get(cell.lower(), np.nan) for cell in cells]
-    with suppress(ValueError):  # the usual case, at once
-        if decimal == POINT:
-            plain = [float(cell) for cell in cells]
-        elif any(POINT in cell for cell in cells):
-            raise ValueError
-        else:
-            plain = [float(cell.replace(COMMA, POINT)) for cell in cells]
-        if not any("_" in cell for cell in cells):
-            return plain
     found = [number_in(cell, decimal) for cell in cells]
-    wrong = [
-        i for i, number in enumerate(found) if number is None and not is_missing(cells[i])
-    ]  # fmt: skip
+    wrong = [i for i, number in enumerate(found) if number is None and not is_missing(cells[i])]
     if wrong:
         i, *others = wrong
         other = number_in(cells[i], POINT if decimal == COMMA else COMMA) is not None
         style = "comma" if decimal == COMMA else "point"
         reason = f"not a number: decimals here need a {style}" if other else "not a number"
-        more = f" ({counted(others, 'more such cell')} in this column)" if others else ""
+        more = f" ({counted(len(others), 'more such cell')} in this column)" if others else ""
         raise ValueError(f"{cells[i]!r} in {grid.place(i, j, name)}, which is {reason}{more}")
     return [np.nan if number is None else number for number in found]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from orthospca._typing import AnyArray, Array
-from orthospca.interface.tables._table import Table, TableError, counted, dense
+from orthospca.interface.tables._table import Table, TableError, counted, dense, places
 
 #: What may be asked for; without any of them a missing value is an error.
 WAYS = ("drop-rows", "mean", "pairwise")
@@ -31,27 +31,26 @@ def complete(table: Table, how: str | None) -> Table:
         raise TableError(f"missing must be one of {known}, or None, got {how!r}")
     if not table.has_missing:
         return table
-    rows, columns = _places(table.values)
+    rows, columns = places(table.values, np.isnan)
+    amount = counted(len(rows), "missing value")
     if how is None:
-        raise TableError(_refusal(table, rows, columns))
+        raise TableError(_refusal(table, rows, columns, amount))
+    by_column = _by_column(table, columns)
     if how == "drop-rows":
-        return _without_rows(table, rows, columns)
+        return _without_rows(table, np.unique(rows), f"{amount} ({by_column})")
     if how == "mean":
-        notice = (
-            f"put the mean of its column in the place of {_amount(rows)} "
-            f"({_by_column(table, columns)}), which makes variances smaller than they are"
-        )
-        return replace(table, values=_filled(table.values), notices=(*table.notices, notice))
+        notice = f"replaced {amount} by column means ({by_column}), which understates variances"
+        values = _filled(table.values, rows, columns)
+        return replace(table, values=values, notices=(*table.notices, notice))
     if sparse.issparse(table.values):
         raise TableError(
-            f"{table.path} is a sparse matrix with {_amount(rows)}: --missing pairwise needs a "
-            "dense one, drop-rows and mean do not"
+            f"{table.path} is a sparse matrix with {amount}: --missing pairwise needs a dense one, "
+            "drop-rows and mean do not"
         )
-    least = int(_together(table.values).min())
+    _, count = _together(table.values)
     notice = (
-        f"{_amount(rows)} ({_by_column(table, columns)}): each entry of the matrix is computed "
-        f"from the rows that have both of its variables, {least} or more of "
-        f"{table.values.shape[0]}, so it may be indefinite, which the solver accepts"
+        f"{amount} ({by_column}): each matrix entry uses the rows that have both variables (at "
+        f"least {int(count.min())} of {len(table.values)}); the matrix may be indefinite"
     )
     return replace(table, notices=(*table.notices, notice))
 
@@ -63,14 +62,13 @@ def pairwise_matrix(table: Table, correlation: bool) -> Array:
     same rows; for correlations it is divided by the standard deviations of the same rows.
     """
     values = dense(table.values)
-    there = (~np.isnan(values)).astype(np.float64)
-    count = there.T @ there
+    there, count = _together(values)
     if count.min() < 2:
         i, j = (int(k) for k in np.argwhere(count < 2)[0])
         raise TableError(
             f"{table.path} has {int(count[i, j])} rows with both {table.columns[i]!r} and "
-            f"{table.columns[j]!r}, and a covariance needs two or more: leave one of them out with "
-            "--label, or say --missing mean"
+            f"{table.columns[j]!r}; a covariance needs at least two: leave one of them out with "
+            "--label, or use --missing mean"
         )
     # Centred first, so that little cancels below.
     Z = np.where(there > 0, values - np.nanmean(values, axis=0), 0.0)
@@ -85,32 +83,17 @@ def pairwise_matrix(table: Table, correlation: bool) -> Array:
             raise TableError(
                 f"column {table.columns[i]!r} is constant on the rows that have "
                 f"{table.columns[j]!r} too, so they have no correlation: leave one of them out "
-                "with --label, or say --missing mean"
+                "with --label, or use --missing mean"
             )
         Q = np.clip(scatter / np.sqrt(squares * squares.T), -1.0, 1.0)
         np.fill_diagonal(Q, 1.0)
     return np.asarray(0.5 * (Q + Q.T))
 
 
-def _places(values: Any) -> tuple[AnyArray, AnyArray]:
-    """Rows and columns of the missing values, row after row."""
-    if not sparse.issparse(values):
-        rows, columns = np.nonzero(np.isnan(values))
-        return rows, columns
-    entries = values.tocoo()
-    wrong = np.isnan(entries.data)
-    rows, columns = entries.row[wrong], entries.col[wrong]
-    order = np.lexsort((columns, rows))
-    return rows[order], columns[order]
-
-
-def _together(values: Array) -> Array:
+def _together(values: Array) -> tuple[Array, Array]:
+    """What is there, as ones; and how many rows have both columns of each pair."""
     there = (~np.isnan(values)).astype(np.float64)
-    return there.T @ there
-
-
-def _amount(places: AnyArray) -> str:
-    return counted(places.tolist(), "missing value")
+    return there, there.T @ there
 
 
 def _by_column(table: Table, columns: AnyArray, firsts: dict[int, int] | None = None) -> str:
@@ -125,63 +108,56 @@ def _by_column(table: Table, columns: AnyArray, firsts: dict[int, int] | None = 
     return ", ".join(shown) + (f" and {rest} more columns" if rest else "")
 
 
-def _refusal(table: Table, rows: AnyArray, columns: AnyArray) -> str:
+def _refusal(table: Table, rows: AnyArray, columns: AnyArray, amount: str) -> str:
     """What is missing where, and what may be said."""
     total = table.values.shape[0]
     left = total - len(np.unique(rows))
     ways = (
-        f"say --missing drop-rows (keeps {left} of {total} rows), --missing mean or "
+        f"use --missing drop-rows (keeps {left} of {total} rows), --missing mean or "
         "--missing pairwise"
     )
     if len(rows) == 1:
         place = table.place(int(rows[0]), int(columns[0]))
         return f"{table.path} has a missing value in {place}: {ways}"
-    affected = counted(np.unique(columns).tolist(), "column")
+    affected = counted(len(np.unique(columns)), "column")
     firsts = {int(j): int(i) for i, j in zip(rows[::-1], columns[::-1], strict=True)}
     return (
-        f"{table.path} has {_amount(rows)} in {affected} of {len(table.columns)}: "
+        f"{table.path} has {amount} in {affected} of {len(table.columns)}: "
         f"{_by_column(table, columns, firsts)}; {ways}"
     )
 
 
-def _without_rows(table: Table, rows: AnyArray, columns: AnyArray) -> Table:
+def _without_rows(table: Table, out: AnyArray, what: str) -> Table:
     total = table.values.shape[0]
-    out = np.unique(rows)
     kept = np.setdiff1d(np.arange(total), out)
-    what = f"{_amount(rows)} ({_by_column(table, columns)})"
     if len(kept) < 2:
         raise TableError(
             f"{table.path} has {what}, and {len(kept) or 'none'} of its {total} rows is complete: "
-            "leave columns out with --label, or say --missing mean or --missing pairwise"
+            "leave columns out with --label, or use --missing mean or --missing pairwise"
         )
     shown = ", ".join(str(row + 1) for row in out[:MOST_ROWS])
     more = ", …" if len(out) > MOST_ROWS else ""
     noun = "row" if len(out) == 1 else "rows"
     notice = f"dropped {len(out)} of {total} rows for {what}: {noun} {shown}{more}"
-    names = table.row_names
+
+    def of_kept(texts: Any) -> Any:
+        return texts and tuple(texts[i] for i in kept)
+
     return replace(
         table,
         values=table.values[kept],
-        row_names=None if names is None else tuple(names[i] for i in kept),
-        label_values={
-            name: tuple(texts[i] for i in kept) for name, texts in table.label_values.items()
-        },
-        lines=table.lines if table.transposed or not table.lines else tuple(
-            table.lines[i] for i in kept
-        ),
+        row_names=of_kept(table.row_names),
+        label_values={name: of_kept(texts) for name, texts in table.label_values.items()},
+        lines=table.lines if table.transposed else of_kept(table.lines),
         notices=(*table.notices, notice),
-    )  # fmt: skip
+    )
 
 
-def _filled(values: Any) -> Any:
+def _filled(values: Any, rows: AnyArray, columns: AnyArray) -> Any:
     """The values with the mean of what a column has in the place of what it has not."""
-    if not sparse.issparse(values):
-        return np.where(np.isnan(values), np.nanmean(values, axis=0), values)
-    filled = values.tocsc(copy=True)
-    missing = np.isnan(filled.data)
-    columns = np.repeat(np.arange(filled.shape[1]), np.diff(filled.indptr))
-    lacking = np.bincount(columns[missing], minlength=filled.shape[1])
-    filled.data[missing] = 0.0
-    mean = np.asarray(filled.sum(axis=0)).ravel() / (filled.shape[0] - lacking)
-    filled.data[missing] = mean[columns[missing]]
-    return filled.tocsr()
+    filled = values.copy()
+    filled[rows, columns] = 0.0
+    lacking = np.bincount(columns, minlength=values.shape[1])
+    mean = np.asarray(filled.sum(axis=0)).ravel() / (values.shape[0] - lacking)
+    filled[rows, columns] = mean[columns]
+    return filled

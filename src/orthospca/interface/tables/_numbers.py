@@ -9,31 +9,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
 
 #: What people and programs write where a value is missing, in lower case.
-MISSING = frozenset(
-    {
-        "",
-        "na",
-        "n/a",
-        "n.a.",
-        "nan",
-        "-nan",
-        "<na>",
-        "null",
-        "none",
-        "nil",
-        "missing",
-        "?",
-        ".",
-        "-",
-    }
-    | {"--", "#n/a", "#na", "#n/a n/a", "#null!", "#div/0!", "#value!", "#ref!", "#num!", "#name?"}
-    | {"1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"}
-)
+MISSING = frozenset((
+    "", "na", "n/a", "n.a.", "nan", "-nan", "<na>", "null", "none", "nil", "missing", "?", ".", "-",
+    "--", "#n/a", "#na", "#n/a n/a", "#null!", "#div/0!", "#value!", "#ref!", "#num!", "#name?",
+    "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan",
+))  # fmt: skip
 BOOLEANS = {"true": 1.0, "false": 0.0}
-POINT, COMMA, SPACES = ".", ",", " "
+POINT, COMMA, SPACES, EITHER = ".", ",", " ", "either"
 #: Characters that no table has: all controls but tab, the ends of lines and of pages.
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
@@ -75,59 +59,17 @@ def number_in(cell: str, decimal: str = POINT) -> float | None:
 
 def looks_like_number(cell: str) -> bool:
     """Whether a cell is a number, however its decimals are written, or true or false."""
-    return (
-        cell.lower() in BOOLEANS
-        or number_in(cell) is not None
-        or number_in(cell, COMMA) is not None
-    )
+    numbers = (number_in(cell, decimal) for decimal in (POINT, COMMA))
+    return cell.lower() in BOOLEANS or any(number is not None for number in numbers)
 
 
-class Ambiguous(Exception):
-    """The decimal separator cannot be told; the first argument says why."""
-
-
-def find_decimal(cells: Iterable[tuple[str, int, int]], place: Callable[[int, int], str]) -> str:
-    """The decimal separator of numbers, from all cells that have a comma or a point.
-
-    Parameters
-    ----------
-    cells : iterable of (cell, row, column)
-    place : callable
-        Says where a row and a column are, if the cells contradict each other.
-
-    Raises
-    ------
-    Ambiguous
-        If there are decimal commas and decimal points, or only numbers such as ``1,234``.
-    """
-    seen: dict[str, tuple[str, str]] = {}
-    for cell, row, column in cells:
-        # What speaks for the same again need not be looked at.
-        if (COMMA in seen and POINT not in cell) or (POINT in seen and COMMA not in cell):
-            continue
-        kind = _evidence(cell)
-        if kind and kind not in seen:
-            seen[kind] = (cell, place(row, column))
-    if COMMA in seen and POINT in seen:
-        (one, first), (other, second) = seen[COMMA], seen[POINT]
-        raise Ambiguous(
-            f"has a decimal comma in {one!r} ({first}) and a decimal point in {other!r} ({second})"
-        )
-    if COMMA in seen:
-        return COMMA
-    if POINT not in seen and "either" in seen:
-        cell, at = seen["either"]
-        raise Ambiguous(f"has {cell!r} in {at}, which may be a decimal comma or thousands")
-    return POINT
-
-
-def _evidence(cell: str) -> str:
+def evidence(cell: str) -> str:
     """Which decimal separator a cell speaks for: a comma, a point, either, or none."""
     if COMMA not in cell and POINT not in cell:
         return ""
     if _EITHER.fullmatch(cell):
         # With a point it is what every program writes; with a comma it may be one thousand.
-        return "either" if COMMA in cell else ""
+        return EITHER if COMMA in cell else ""
     if COMMA in cell and number_in(cell, COMMA) is not None:
         return COMMA
     if number_in(cell, POINT) is not None:

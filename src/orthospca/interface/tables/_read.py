@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from orthospca.interface.tables._binary import read_matrix_market, read_numpy, read_parquet
 from orthospca.interface.tables._excel import read_excel
 from orthospca.interface.tables._file import File
-from orthospca.interface.tables._grid import Reading
 from orthospca.interface.tables._missing import complete
 from orthospca.interface.tables._numbers import COMMA, POINT
+from orthospca.interface.tables._reading import Reading
 from orthospca.interface.tables._table import Table, TableError
 from orthospca.interface.tables._text import read_text
 
+#: By the format of a file; see :attr:`File.kind`.
+READERS: dict[str, Callable[[File, Reading], Table]] = {
+    "text": read_text,
+    "npy": read_numpy,
+    "npz": read_numpy,
+    "mtx": read_matrix_market,
+    "parquet": read_parquet,
+    "xlsx": read_excel,
+}
+UNREAD = {"xls": "an old Excel file (.xls)", "ods": "an OpenDocument sheet"}
 DECIMALS = {None: None, "point": POINT, "comma": COMMA, POINT: POINT, COMMA: COMMA}
 
 
@@ -52,50 +63,24 @@ def read_table(
     transpose : bool
         Whether rows of the file are variables and its columns observations.
     """
-    table = read_as_it_is(
-        File(path),
-        header=header,
-        label=label,
-        key=key,
-        decimal=decimal,
-        encoding=encoding,
-        transpose=transpose,
-    )
-    return complete(table, missing)
+    reading = Reading(header, label, key, decimal, encoding, transpose)
+    return complete(read_as_it_is(File(path), reading), missing)
 
 
-def read_as_it_is(
-    file: File,
-    *,
-    header: bool | None = None,
-    label: Sequence[str] = (),
-    key: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    transpose: bool = False,
-) -> Table:
+def read_as_it_is(file: File, reading: Reading) -> Table:
     """As :func:`read_table`, with missing values as NaN."""
-    if decimal not in DECIMALS:
-        raise TableError(f"decimal must be 'point' or 'comma', got {decimal!r}")
-    reading = Reading(header, label, DECIMALS[decimal], transpose)
+    if reading.decimal not in DECIMALS:
+        raise TableError(f"decimal must be 'point' or 'comma', got {reading.decimal!r}")
+    reading = replace(reading, decimal=DECIMALS[reading.decimal])
     try:
         kind = file.kind
-        if key is not None and kind not in ("npz", "xlsx"):
+        if reading.key is not None and kind not in ("npz", "xlsx"):
             raise TableError(
-                f"{file} is not an NPZ file or a workbook, so it has no part named {key!r}"
+                f"{file} is not an NPZ file or a workbook, so it has no part named {reading.key!r}"
             )
-        if kind in ("npy", "npz"):
-            return read_numpy(file, reading, key)
-        if kind == "mtx":
-            return read_matrix_market(file, reading)
-        if kind == "parquet":
-            return read_parquet(file, reading)
-        if kind == "xlsx":
-            return read_excel(file, reading, key)
-        if kind in ("xls", "ods"):
-            whose = "an old Excel file (.xls)" if kind == "xls" else "an OpenDocument sheet"
-            raise TableError(f"{file} is {whose}: save it as .xlsx or as CSV")
-        return read_text(file, reading, encoding)
+        if kind in UNREAD:
+            raise TableError(f"{file} is {UNREAD[kind]}: save it as .xlsx or as CSV")
+        return READERS[kind](file, reading)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise TableError(f"{file} cannot be read: {reason}") from None

@@ -55,8 +55,8 @@ def transposed_hint(
     else:
         return []
     return [
-        f"the table looks as if its rows were variables ({reason}): rows are read as observations, "
-        "unless you say --transpose"
+        f"rows look like variables ({reason}) but are read as observations; use --transpose if "
+        "they are variables"
     ]
 
 
@@ -86,12 +86,8 @@ def kind_of_matrix(table: Table) -> str:
     if (diagonal < 0).any():
         return ""
     roots = np.sqrt(diagonal)
-    if sparse.issparse(A):
-        entries = A.tocoo()
-        allowed = roots[entries.row] * roots[entries.col]
-        fits = np.abs(entries.data) <= (1 + _PRINTED) * allowed
-    else:
-        fits = np.abs(A) <= (1 + _PRINTED) * np.outer(roots, roots)
-    if not fits.all():
+    entries = sparse.coo_array(A)
+    allowed = (1 + _PRINTED) * roots[entries.row] * roots[entries.col]
+    if (np.abs(entries.data) > allowed).any():
         return ""
     return "correlation" if np.abs(diagonal - 1.0).max() <= _PRINTED else "covariance"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,9 @@ MOST_VARIABLES = 20_000
 MOST_NAMES, MOST_LEFT_OUT = 8, 100
 #: Numbers whose squares, and what rounding leaves of them, neither overflow nor vanish.
 LARGEST, SMALLEST_RANGE = 1e50, 1e-150
+
+Test = Callable[[Any], Any]
+"""Of numbers, such as ``np.isnan``."""
 
 
 class TableError(InputError):
@@ -91,10 +94,8 @@ class Table:
         self._need_range(correlation)
         covariance = DataCovariance(self.values, correlation=correlation)
         if correlation and covariance.constant.any():
-            names = [self.columns[j] for j in np.flatnonzero(covariance.constant)]
-            raise TableError(
-                f"{several('column', names)} {are(names)} constant, so {they(names)} no correlation"
-            )
+            names = self._names(np.flatnonzero(covariance.constant))
+            raise TableError(f"no correlations exist for constant {several('column', names)}")
         return covariance
 
     def square(self) -> Array:
@@ -103,25 +104,25 @@ class Table:
         if rows != columns:
             hint = ""
             if rows == columns + 1 and not self.named:
-                hint = "; if its first line holds names, say --header"
+                hint = "; if its first line holds names, use --header"
             raise TableError(
                 f"a precomputed matrix must be square, but the file has {rows} rows of numbers "
                 f"and {columns} columns{hint}"
             )
         self._need_memory()
-        if self.has_missing:
-            row, column = (int(i) for i in np.argwhere(np.isnan(dense(self.values)))[0])
-            raise TableError(
-                f"{self.path} has a missing value in {self.place(row, column)}, and a precomputed "
-                "matrix must have none"
-            )
+        self.refuse(np.isnan, "a missing value", "and a precomputed matrix must have none")
         return dense(self.values)
+
+    def refuse(self, test: Test, what: str, why: str) -> None:
+        """Refuse the first entry of which a test is true, if there is one."""
+        for row, column in zip(*places(self.values, test), strict=True):
+            said = what.format(self.values[row, column])
+            raise TableError(f"{self.path} has {said} in {self.place(row, column)}, {why}")
 
     @property
     def has_missing(self) -> bool:
         """Whether a value is missing."""
-        entries = self.values.data if sparse.issparse(self.values) else self.values
-        return bool(np.isnan(entries).any())
+        return places(self.values, np.isnan)[0].size > 0
 
     def varying(self) -> Table:
         """The table without its constant columns, with a notice that lists them."""
@@ -132,61 +133,54 @@ class Table:
         rows = self.values.shape[0]
         rounding = 4 * rows**1.5 * np.finfo(np.float64).eps
         suspects = np.flatnonzero(high - low <= rounding * np.maximum(np.abs(low), np.abs(high)))
-        constant = suspects[self._is_constant(suspects)] if suspects.size else suspects
-        if not constant.size:
+        if not suspects.size:
             return self
-        names = [self.columns[j] for j in constant]
-        left = len(self.columns) - len(names)
-        if left < 2:
+        if self.has_missing:
+            constant = suspects[low[suspects] == high[suspects]]
+        else:
+            constant = suspects[DataCovariance(self.values[:, suspects]).constant]
+        left = len(self.columns) - len(constant)
+        if constant.size and left < 2:
             rest = f"all its columns but {left}" if left else "all its columns"
             raise TableError(f"{self.path} has nothing to analyse: {rest} are constant")
-        notice = (
-            f"left out {counted(names, 'constant column')}, which {have(names)} no variance: "
-            f"{listed(names, MOST_LEFT_OUT)}"
-        )
-        kept = np.setdiff1d(np.arange(len(self.columns)), constant)
+        return self.without(constant, "constant column")
+
+    def without(self, columns: AnyArray, what: str) -> Table:
+        """The table without some columns, with a notice that says what they are."""
+        if not len(columns):
+            return self
+        names = self._names(columns)
+        notice = f"left out {counted(len(names), what)}: {listed(names, MOST_LEFT_OUT)}"
+        kept = np.setdiff1d(np.arange(len(self.columns)), columns)
         return replace(
             self,
             values=self.values[:, kept],
-            columns=tuple(self.columns[j] for j in kept),
+            columns=self._names(kept),
             notices=(*self.notices, notice),
             lines=tuple(self.lines[j] for j in kept) if self.transposed else self.lines,
         )
 
-    def _is_constant(self, columns: AnyArray) -> AnyArray:
-        """Whether columns vary by no more than rounding; those with missing values by nothing."""
-        if self.has_missing:
-            low, high = self._range()
-            return np.asarray(low[columns] == high[columns])
-        return DataCovariance(self.values[:, columns]).constant
-
     def place(self, row: int, column: int) -> str:
         """Where an entry is, for a message."""
-        turned = self.lines and self.transposed
-        at_column = f" (line {self.lines[column]})" if turned else ""
-        at_row = f" (line {self.lines[row]})" if self.lines and not turned else ""
-        return f"row {row + 1}{at_row}, column {self.columns[column]!r}{at_column}"
+        return place(self.lines, self.transposed, row, column, self.columns[column])
 
     def row_place(self, row: int) -> str:
         """Where a row is, for a message."""
         line = f", line {self.lines[row]}" if self.lines and not self.transposed else ""
         return f"row {row + 1}{line}"
 
+    def _names(self, columns: AnyArray) -> tuple[str, ...]:
+        return tuple(self.columns[j] for j in columns)
+
     def _range(self) -> tuple[Array, Array]:
         """The smallest and the largest value of each column."""
-        if not sparse.issparse(self.values):
-            return np.nanmin(self.values, axis=0), np.nanmax(self.values, axis=0)
-        by_column = self.values.tocsc()
-        counts = np.diff(by_column.indptr)
-        # What is not stored is zero; a sparse column that is full has no such entry.
-        low, high = np.zeros(len(counts)), np.zeros(len(counts))
-        filled = np.flatnonzero(counts)
-        if filled.size:
-            starts, full = by_column.indptr[filled], counts[filled] == self.values.shape[0]
-            least = np.minimum.reduceat(by_column.data, starts)
-            most = np.maximum.reduceat(by_column.data, starts)
-            low[filled] = np.where(full, least, np.minimum(least, 0.0))
-            high[filled] = np.where(full, most, np.maximum(most, 0.0))
+        values = self.values
+        if not sparse.issparse(values):
+            return np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+        low, high = (
+            np.bincount(found.col, found.data, minlength=values.shape[1])
+            for found in (values.min(axis=0), values.max(axis=0))
+        )
         return low, high
 
     def _need_range(self, correlation: bool) -> None:
@@ -198,20 +192,20 @@ class Table:
         all_small = largest.max() < 1 / LARGEST
         smallest = 1 / LARGEST if correlation or all_small else SMALLEST_RANGE
         for wrong, what, number in (
-            (largest > LARGEST, "too large to be squared: the largest is", largest),
-            ((width > 0) & (width < smallest), "too small to be squared: they vary by", width),
+            (largest > LARGEST, "large to be squared: the largest is", largest),
+            ((width > 0) & (width < smallest), "small to be squared: they vary by", width),
         ):
             if wrong.any():
-                names = [self.columns[j] for j in np.flatnonzero(wrong)]
+                names = self._names(np.flatnonzero(wrong))
                 extreme = number[wrong].max() if number is largest else number[wrong].min()
                 raise TableError(
-                    f"{self.path} has numbers in {several('column', names)} that are {what} "
+                    f"{self.path} has numbers in {several('column', names)} that are too {what} "
                     f"{extreme:.3g}; rescale the data"
                 )
 
     def _need_observations(self) -> None:
         if self.values.shape[0] < 2:
-            raise TableError("the file has one row of numbers, and a covariance needs two or more")
+            raise TableError("the file has one row of numbers; a covariance needs at least two")
 
     def _need_memory(self) -> None:
         count = len(self.columns)
@@ -228,6 +222,25 @@ def dense(values: Any) -> Array:
     return np.asarray(values.toarray() if sparse.issparse(values) else values)
 
 
+def places(values: Any, test: Test) -> tuple[AnyArray, AnyArray]:
+    """Rows and columns of the entries of which a test is true, as it is of no zero."""
+    if not sparse.issparse(values):
+        rows, columns = np.nonzero(test(values))
+        return rows, columns
+    entries = values.tocoo()
+    found = test(entries.data)
+    rows, columns = entries.row[found], entries.col[found]
+    order = np.lexsort((columns, rows))
+    return rows[order], columns[order]
+
+
+def place(lines: Sequence[int], transposed: bool, row: int, column: int, name: str) -> str:
+    """Where an entry is, for a message; a line of the file is a row, or a column if transposed."""
+    line = f" (line {lines[column if transposed else row]})" if lines else ""
+    of_row, of_column = ("", line) if transposed else (line, "")
+    return f"row {row + 1}{of_row}, column {name!r}{of_column}"
+
+
 def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """Names with commas; what is more than ``most`` is counted."""
     shown = ", ".join(map(repr, names[:most]))
@@ -240,21 +253,6 @@ def several(noun: str, names: Sequence[str]) -> str:
     return f"{noun}{'' if len(names) == 1 else 's'} {listed(names)}"
 
 
-def counted(names: Sequence[Any], noun: str) -> str:
+def counted(count: int, noun: str) -> str:
     """How many things there are."""
-    return f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
-
-
-def are(names: Sequence[str]) -> str:
-    """The verb for one or several."""
-    return "is" if len(names) == 1 else "are"
-
-
-def have(names: Sequence[str]) -> str:
-    """The verb for one or several."""
-    return "has" if len(names) == 1 else "have"
-
-
-def they(names: Sequence[str]) -> str:
-    """The pronoun and the verb for one or several."""
-    return "it has" if len(names) == 1 else "they have"
+    return f"{count} {noun}{'' if count == 1 else 's'}"

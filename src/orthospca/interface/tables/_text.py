@@ -20,13 +20,13 @@ from orthospca.interface.tables._blocks import Blocks
 from orthospca.interface.tables._file import File
 from orthospca.interface.tables._grid import (
     Grid,
-    Reading,
     Row,
     Unexpected,
     grid_from_cells,
     table_from_grid,
 )
 from orthospca.interface.tables._numbers import CONTROLS, SPACES, looks_like_number
+from orthospca.interface.tables._reading import Reading
 from orthospca.interface.tables._table import Table, TableError
 
 SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "vertical bar", SPACES: "spaces"}
@@ -46,13 +46,13 @@ MARKS = {
 }
 
 
-def read_text(file: File, reading: Reading, encoding: str | None) -> Table:
+def read_text(file: File, reading: Reading) -> Table:
     """Read a CSV or TSV file; see :func:`orthospca.interface.tables.read_table`."""
     if file.is_long:
         # Whatever is unusual in a long file, the careful reader deals with it, or says what it is.
         with suppress(Unexpected, TableError, ValueError, LookupError, EOFError, zlib.error):
-            return _read_long(file, reading, encoding)
-    text, notices = _decoded(file, encoding)
+            return _read_long(file, reading)
+    text, notices = _decoded(file, reading.encoding)
     return table_from_grid(file, _grid(file, text, reading, notices)[0], reading)
 
 
@@ -74,9 +74,9 @@ def _grid(file: File, text: str, reading: Reading, notices: list[str]) -> tuple[
     return grid_from_cells(file, rows, reading.header, how, notices), separator
 
 
-def _read_long(file: File, reading: Reading, encoding: str | None) -> Table:
+def _read_long(file: File, reading: Reading) -> Table:
     """Read a file of which the beginning is understood, and everything else is like it."""
-    encoding = encoding or _marked(file.head) or "utf-8"
+    encoding = reading.encoding or _marked(file.head) or "utf-8"
     with file.stream() as raw, io.TextIOWrapper(raw, encoding, newline=None) as stream:
         sample = stream.read(file.sample)
         while sample.count("\n") < FEWEST_LINES and (more := stream.readline()):
@@ -92,14 +92,9 @@ def _read_long(file: File, reading: Reading, encoding: str | None) -> Table:
 def _decoded(file: File, encoding: str | None) -> tuple[str, list[str]]:
     """The text of a file, and a notice if its encoding had to be guessed."""
     content = file.content
-    notices: list[str] = []
-    if encoding is None:
-        encoding = _marked(content)
+    encoding = encoding or _marked(content)
     try:
-        if encoding is not None:
-            text = content.decode(encoding)
-        else:
-            text, notices = _guessed(content)
+        text, notices = (content.decode(encoding), []) if encoding else _guessed(content)
     except LookupError:
         raise TableError(f"encoding must be a name such as utf-8, got {encoding!r}") from None
     except UnicodeDecodeError:
@@ -125,7 +120,7 @@ def _guessed(content: bytes) -> tuple[str, list[str]]:
     try:
         return content.decode("utf-8"), []
     except UnicodeDecodeError:
-        notice = "read as Latin-1 (Windows-1252), because it is not UTF-8: else say --encoding"
+        notice = "not UTF-8, read as Latin-1 (Windows-1252); if that is wrong, use --encoding"
         return content.decode("cp1252"), [notice]
 
 
@@ -148,8 +143,8 @@ def _separator(file: File, lines: list[tuple[int, str]]) -> str:
             best, most = separator, (agreement * numbers, agreement)
     if not best:
         raise TableError(
-            f"{file} has one column: cells must be separated by commas, semicolons or tabs, "
-            "vertical bars or spaces"
+            f"{file} has one column: separate cells with commas, semicolons, tabs, vertical bars "
+            "or spaces"
         )
     return best
 
