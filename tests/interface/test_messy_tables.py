@@ -131,9 +131,7 @@ def test_constant_columns(read, tmp_path):
         table.correlation()
     varying = table.varying()
     assert varying.columns == ("a", "c")
-    assert varying.notices == (
-        "left out 3 constant columns: 'b', 'd', 'e'",
-    )
+    assert varying.notices == ("left out 3 constant columns: 'b', 'd', 'e'",)
     np.testing.assert_array_equal(varying.values, table.values[:, [0, 2]])
     assert varying.varying() is varying
     sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(table.values))

@@ -147,7 +147,11 @@ def test_lines_above_the_table(read):
     table = read("Survey of 2020\n\nfirst draft,,\na,b,c\n1,2,3\n4,5,7\n")
     assert table.columns == ("a", "b", "c") and table.values.shape == (2, 3)
     assert table.notices == ("skipped 2 lines above the table",) and table.lines == (5, 6)
-    assert read("1,,\n2,3,4\n5,6,8\n", missing="mean").notices[0].startswith("replaced 2 missing values by column means")
+    assert (
+        read("1,,\n2,3,4\n5,6,8\n", missing="mean")
+        .notices[0]
+        .startswith("replaced 2 missing values by column means")
+    )
     assert read("a,b\n1,2\n3,4\n").notices == ()
 
 
@@ -155,7 +159,9 @@ def test_amounts_with_a_sign(read):
     """Tests that a column of percentages or prices is not left out without a word."""
     table = read("a,b,share,price,day\n1,2,12 %,$5,2020-01-02\n3,5,7%,$6.5,2020-01-03\n")
     assert table.labels == ("share", "price", "day")
-    assert table.notices == ("read as text because of a sign, as in '12 %', and left out: 'share', 'price'",)
+    assert table.notices == (
+        "read as text because of a sign, as in '12 %', and left out: 'share', 'price'",
+    )
     assert read("a,b,c\n1,2,5%\n2,5,6%\n", label=["c"]).notices == ()
 
 
