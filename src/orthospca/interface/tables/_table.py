@@ -177,10 +177,9 @@ class Table:
         values = self.values
         if not sparse.issparse(values):
             return np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-        low, high = (
-            np.bincount(found.col, found.data, minlength=values.shape[1])
-            for found in (values.min(axis=0), values.max(axis=0))
-        )
+        low, high = np.zeros((2, values.shape[1]))
+        for end, found in ((low, values.min(axis=0)), (high, values.max(axis=0))):
+            end[found.col] = found.data
         return low, high
 
     def _need_range(self, correlation: bool) -> None:
