@@ -19,8 +19,8 @@ from orthospca._methods import Method, Objective
 from orthospca._typing import AnyArray, Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
-from orthospca.data.moments import matrix_of, sum_of_squares, validate_weights
-from orthospca.facade import FORMING_SHARE, can_do_without, solve_with
+from orthospca.data.moments import sum_of_squares, validate_weights
+from orthospca.facade import solve_with
 from orthospca.model import words
 from orthospca.model.limits import Watch
 from orthospca.model.printing import ProgressPrinter
@@ -86,6 +86,9 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     verbose : int, default=0
         1 prints a line for each component when it is done; 2 also says every few seconds where the
         search stands.
+    memory_limit : float or str, optional
+        Bytes, or a size such as ``"4GB"``, that a matrix formed from X may take, as in
+        :func:`orthospca.solve`.
 
     Attributes
     ----------
@@ -134,8 +137,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     the divisor is the sum of the weights minus 1.  That matters for ``explained_variance_``,
     ``upper_bounds_``, ``scale_`` and ``eps``, not for the components.
 
-    *Types.*  Sparse X is not made dense: it is centred algebraically (only columns that are more
-    than half full are stored in full).  Scores of float32 data are float32.  The search works in
+    *Types.*  Sparse X with few nonzeros is not made dense: it is centred algebraically.  With more
+    of them, some columns at a time are.  Scores of float32 data are float32.  The search works in
     float64 throughout, and so do ``result_`` and the numbers of the certificate.
 
     *Missing values.*  Observations with NaN are refused, with their number and features.  Fill them
@@ -179,6 +182,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         random_state: Any = None,
         proof: bool = False,
         verbose: int = 0,
+        memory_limit: float | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.sparsity = sparsity
@@ -194,6 +198,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.random_state = random_state
         self.proof = proof
         self.verbose = verbose
+        self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrthogonalSparsePCA:
         """Find the components.
@@ -233,16 +238,10 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         else:
             X = self._observations(X, reset=True, ensure_min_samples=2)
             dtype = X.dtype
-            correlation = self.covariance == "correlation"
-            found = None
-            if X.shape[1] <= self._tuning.wide.formed or sample_weight is not None:
-                found = self._formed(X, sample_weight, settings, watch)
-            if found is not None:
-                mean, Q, scale = found
-            else:
-                # Too many features for a matrix, or too little time: the solver reads the data.
-                Q = DataCovariance(X, correlation=correlation)
-                mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
+            Q = DataCovariance(
+                X, correlation=self.covariance == "correlation", sample_weight=sample_weight
+            )
+            mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
         result = self._solve(Q, settings, watch)
         teller.close()
         if self.covariance != "precomputed":
@@ -425,27 +424,6 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             sentence = str(error).replace("Q must", "X must", 1).replace("got nan", "got NaN", 1)
             raise InputError(sentence) from None
 
-    def _formed(
-        self, X: Any, sample_weight: Any, settings: Settings, watch: Watch
-    ) -> tuple[Array, Array, Array] | None:
-        """Mean, matrix and scale; None where the solver does better without, for want of time."""
-        optional = sample_weight is None and can_do_without(settings, self.threshold)
-        share = FORMING_SHARE if optional else 1.0
-        began = watch.clock.elapsed
-
-        def give_up(done: float) -> bool:
-            return watch.is_too_slow(done, watch.clock.elapsed - began, share)
-
-        names = getattr(self, "feature_names_in_", None)
-        standardise = self.covariance == "correlation"
-        with watch.listening():
-            found = matrix_of(X, sample_weight, standardise, names, give_up)
-        if found is None and not optional:
-            if watch.interrupted:
-                raise KeyboardInterrupt("interrupted before a component was found")
-            raise self._too_short()
-        return found
-
     def _too_short(self) -> InputError:
         return InputError(
             f"time_limit must be long enough to form the covariance of X, got {self.time_limit}"
@@ -464,6 +442,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             n_jobs=self.n_jobs,
             tuning=self._tuning,
             proof=self.proof,
+            memory_limit=self.memory_limit,
         )
 
     def _solve(self, Q: Array | DataCovariance, settings: Settings, watch: Watch) -> Result:
@@ -471,9 +450,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if self.n_components > n:
             raise InputError(f"n_components={self.n_components} must be at most n_features={n}")
         sparsity = _at_most(self.sparsity, n)
-        result = solve_with(
-            Q, sparsity, self.n_components, settings, self.threshold, watch=watch, form=False
-        )
+        result = solve_with(Q, sparsity, self.n_components, settings, self.threshold, watch=watch)
         names = getattr(self, "feature_names_in_", None)
         return replace(result, feature_names=None if names is None else tuple(names.tolist()))
 

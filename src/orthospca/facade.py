@@ -28,6 +28,7 @@ from orthospca.joint.bound import spectral_bound
 from orthospca.joint.solving import solve_jointly
 from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
+from orthospca.model.memory import size_of
 from orthospca.model.problem import Problem
 from orthospca.model.result import Component, Result, Status
 from orthospca.model.settings import Settings
@@ -46,9 +47,6 @@ from orthospca.wide.stage import WideProblem, WideStages
 SMALL_SPECTRUM, LARGEST_SPECTRUM = 300, 1000
 #: Bytes of centred data up to which they are written down for a proof.
 LARGEST_FACTOR = 2**30
-#: Where data can be solved without their matrix, it is formed if that takes at most this share of
-#: the time that is left.
-FORMING_SHARE = 0.7
 #: Multiplications a second of the fastest machine: what takes it too long is not begun.
 FASTEST = 1e11
 
@@ -71,6 +69,7 @@ def solve(
     proof: bool = False,
     resume: str | os.PathLike[str] | None = None,
     feature_names: Sequence[str] | None = None,
+    memory_limit: float | str | None = None,
 ) -> Result:
     """Find orthogonal sparse principal components with certificates.
 
@@ -81,7 +80,7 @@ def solve(
     ----------
     Q : array-like of shape (n, n), or DataCovariance
         Symmetric: a covariance or correlation matrix.  It may be indefinite.  With a
-        :class:`~orthospca.DataCovariance` it is defined by data and, if n is large, never formed.
+        :class:`~orthospca.DataCovariance` it is defined by data, and formed as far as is needed.
     sparsity : int or sequence of int
         Features each component may use; one number, or one for each component.
     n_components : int
@@ -142,6 +141,9 @@ def solve(
     feature_names : sequence of str, optional
         One name for each feature; without it those of Q, if it is a data frame (pandas, polars) or
         a :class:`~orthospca.DataCovariance` of one.
+    memory_limit : float or str, optional
+        Bytes, or a size such as ``"4GB"``, that a matrix formed from data may take; half of what is
+        free, if it is not given.  Of the covariance of data as much is formed as is needed.
 
     Returns
     -------
@@ -169,6 +171,7 @@ def solve(
         random_state=random_state,
         callback=callback,
         proof=proof or resume is not None,
+        memory_limit=memory_limit,
     )
     return solve_with(
         Q,
@@ -194,7 +197,6 @@ def solve_with(
     resume: Path | None = None,
     names: Any = None,
     watch: Watch | None = None,
-    form: bool = True,
 ) -> Result:
     """As :func:`solve`, with its settings in one piece.
 
@@ -214,13 +216,11 @@ def solve_with(
         As ``feature_names`` in :func:`solve`.
     watch : Watch, optional
         Whose clock is running already.
-    form : bool
-        Whether the matrix of data may be formed, if it is small enough and there is time.
     """
     watch = watch or settings.watch(callback)
     with watch.listening():
         given = (Q, sparsity, n_components, settings, threshold)
-        return _solve(*given, learnt, known, resume, names, watch, form)
+        return _solve(*given, learnt, known, resume, names, watch)
 
 
 def _solve(
@@ -234,21 +234,19 @@ def _solve(
     resume: Path | None,
     names: Any,
     watch: Watch,
-    form: bool,
 ) -> Result:
-    formed = form and learnt is None and not is_wide(Q, settings)
-    formed = formed or not isinstance(Q, DataCovariance)
+    formed = learnt is None and is_formed(Q, settings, threshold)
     given = (DataProblem if isinstance(Q, DataCovariance) else Problem).validate(
         Q, sparsity, n_components
     )
     threshold = validate_threshold(threshold, given.n_features, settings.method, formed)
     names = validate_names(names, given.n_features, given.feature_names)
     if settings.objective is not Objective.STAGEWISE:
-        _refuse_what_needs_stages(given, settings.objective, threshold, resume, formed)
+        _refuse_what_needs_stages(threshold, resume)
     problem = given
     if isinstance(given, DataProblem) and formed:
-        problem = read_matrix(given, settings, watch, threshold)
-        if isinstance(problem, DataProblem) and not can_do_without(settings, threshold):
+        problem = read_matrix(given, settings, watch)
+        if isinstance(problem, DataProblem) and _needs_matrix(settings):
             return _nothing(problem, settings, watch, names)
     if settings.objective is not Objective.STAGEWISE:
         assert isinstance(problem, Problem)
@@ -310,18 +308,7 @@ def _result(
     )
 
 
-def _refuse_what_needs_stages(
-    problem: Problem | DataProblem,
-    objective: Objective,
-    threshold: Any,
-    resume: Path | None,
-    formed: bool,
-) -> None:
-    if not formed:
-        raise InputError(
-            f"objective must be 'stagewise' for data with {problem.n_features} features, got "
-            f"{str(objective)!r}, which needs a matrix"
-        )
+def _refuse_what_needs_stages(threshold: Any, resume: Path | None) -> None:
     if isinstance(threshold, Blocks) or threshold != 0.0:
         raise InputError(f"threshold must be 0 unless objective is 'stagewise', got {threshold!r}")
     if resume is not None:
@@ -392,14 +379,39 @@ def can_do_without(settings: Settings, threshold: Any = 0.0) -> bool:
     """Whether data can be solved without their matrix."""
     if isinstance(threshold, Blocks) or threshold not in (0.0, "auto"):
         return False
+    return not _needs_matrix(settings) and not settings.proof
+
+
+def _needs_matrix(settings: Settings) -> bool:
+    """Whether nothing can be done without a matrix, whatever its size."""
     ways = (Method.BRANCH_AND_BOUND, Method.EIGENVALUE)
-    stagewise = settings.objective is Objective.STAGEWISE
-    return stagewise and settings.method in ways and not settings.proof
+    return settings.objective is not Objective.STAGEWISE or settings.method not in ways
 
 
-def read_matrix(
-    problem: DataProblem, settings: Settings, watch: Watch, threshold: Any = 0.0
-) -> Problem | DataProblem:
+def is_formed(Q: Any, settings: Settings, threshold: Any = 0.0) -> bool:
+    """Whether there is a matrix, or will be one before anything else is done.
+
+    Of data it is formed if nothing else will do, and of a moderate number of features for a proof
+    or for blocks.  Everything else forms the parts that it needs.
+    """
+    if not isinstance(Q, DataCovariance):
+        return True
+    if not _needs_matrix(settings):
+        small = Q.n_features <= settings.tuning.wide.formed
+        return small and not can_do_without(settings, threshold)
+    size = 8.0 * Q.n_features**2
+    if size > settings.memory:
+        stagewise = settings.objective is Objective.STAGEWISE
+        what = f"method={str(settings.method)!r}"
+        what = what if stagewise else f"objective={str(settings.objective)!r}"
+        raise InputError(
+            f"{what} needs the covariance matrix, {size_of(size)} for {Q.n_features} features, and "
+            f"memory_limit is {size_of(settings.memory)}"
+        )
+    return True
+
+
+def read_matrix(problem: DataProblem, settings: Settings, watch: Watch) -> Problem | DataProblem:
     """Form the matrix of a problem given by data, or leave it where that takes too long.
 
     Parameters
@@ -407,27 +419,25 @@ def read_matrix(
     problem : DataProblem
     settings : Settings
     watch : Watch
-    threshold : float, "auto" or Blocks
     """
-    matrix = formed_in_time(problem.covariance, settings, watch, threshold)
+    matrix = formed_in_time(problem.covariance, settings, watch)
     if matrix is None:
         return problem
     return Problem(matrix, problem.sparsity, problem.feature_names)
 
 
-def formed_in_time(
-    Q: DataCovariance, settings: Settings, watch: Watch, threshold: Any = 0.0
-) -> Array | None:
+def formed_in_time(Q: DataCovariance, settings: Settings, watch: Watch) -> Array | None:
     """Form the whole matrix; None if that takes too much of the time, or was interrupted."""
     began = watch.clock.elapsed
-    share = FORMING_SHARE if can_do_without(settings, threshold) else 1.0
-    if Q.source.cost(Q.n_features) > FASTEST * share * watch.seconds_left:
+    if Q.source.cost(Q.n_features) > FASTEST * watch.seconds_left:
         return None
 
     def give_up(done: float) -> bool:
-        return watch.is_too_slow(done, watch.clock.elapsed - began, share)
+        watch.journal.forming = done
+        return watch.is_too_slow(done, watch.clock.elapsed - began, 1.0)
 
     matrix = Q.formed(np.arange(Q.n_features), give_up)
+    watch.journal.forming = None
     return None if matrix is None else validate_covariance(matrix)
 
 
@@ -439,11 +449,6 @@ def _nothing(
     found = Found((), False, math.nan, status)
     note = "there was no time to form the covariance of the data, which this needs"
     return _result(problem, settings, watch, found, names, note, None, math.nan)
-
-
-def is_wide(Q: Any, settings: Settings) -> bool:
-    """Whether ``Q`` is given by data and too large to be formed."""
-    return isinstance(Q, DataCovariance) and Q.n_features > settings.tuning.wide.formed
 
 
 def _stages_of_matrix(
@@ -481,12 +486,6 @@ def _stages_of_data(
     learnt: WideProblem | None,
 ) -> Stages:
     """Choose the way through a problem whose matrix is not formed."""
-    if settings.method not in (Method.BRANCH_AND_BOUND, Method.EIGENVALUE):
-        raise InputError(
-            f"method must be 'branch-and-bound' or 'eigenvalue' for data with "
-            f"{problem.n_features} features, more than {settings.tuning.wide.formed}, "
-            f"got {str(settings.method)!r}"
-        )
     wide = learnt or WideProblem(problem.covariance, max(problem.sparsity), settings)
     if settings.proof:
         return WideStages(wide, settings, watch, _not_split(threshold))

@@ -19,7 +19,7 @@ from orthospca.blocks.partition import Blocks
 from orthospca.blocks.posterior import group_bound
 from orthospca.blocks.state import BlockState, Singles
 from orthospca.bounds.classical import ClassicalBound
-from orthospca.data.profiles import potential
+from orthospca.bounds.border import potential
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Node
 from orthospca.model.settings import Settings

@@ -17,41 +17,46 @@ import math
 
 import numpy as np
 
-from orthospca._typing import Array, BoolArray
+from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.numerics.rounding import raised, relative_error
 
 #: Rows worked on at once: their squares then stay in the cache.
 TILE = 2**17
 
 
-def largest_squares(matrix: Array, count: int, radius: float = 0.0) -> Array:
+def largest_squares(
+    matrix: Array, count: int, radius: float = 0.0, own: IntArray | None = None
+) -> Array:
     """Return the sums of the 1, 2, …, ``count`` largest squares of each row, rounded up.
 
     Entries on the diagonal do not count.
 
     Parameters
     ----------
-    matrix : array of shape (n, n)
+    matrix : array of shape (m, n)
+        Rows of a square matrix.
     count : int
     radius : float
         How far each entry may be from the true one.
+    own : integer array, optional
+        Where their entries on the diagonal are, if they are not all rows.
 
     Returns
     -------
-    array of shape (n, count)
+    array of shape (m, count)
     """
-    n = len(matrix)
+    m, n = matrix.shape
     width = min(count, n - 1)
-    sums = np.zeros((n, count))
+    sums = np.zeros((m, count))
     if width == 0:
         return sums
     step = max(TILE // n, 1)
-    for start in range(0, n, step):
+    own = np.arange(m) if own is None else own
+    for start in range(0, m, step):
         tile = np.abs(matrix[start : start + step])
-        rows = np.arange(len(tile))
         if radius:
             tile += radius
-        tile[rows, rows + start] = 0.0
+        tile[np.arange(len(tile)), own[start : start + step]] = 0.0
         if width < n:
             tile.partition(n - width, axis=1)
         top = tile[:, n - width :]
@@ -60,6 +65,71 @@ def largest_squares(matrix: Array, count: int, radius: float = 0.0) -> Array:
         sums[start : start + step, :width] = np.cumsum(top[:, ::-1], axis=1)
     sums[:, width:] = sums[:, width - 1 : width]
     return raised(sums, count + 4)
+
+
+class LargestEntries:
+    """The largest magnitudes off the diagonal of each row of a matrix: they serve all stages.
+
+    Components change a row that they do not touch in the columns only that they use.  What is listed
+    of those columns is replaced by the smallest entry of the list, which bounds all that is not
+    listed, and by what the entries have become.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+    count : int
+        Entries kept of each row.
+    """
+
+    def __init__(self, matrix: Array, count: int) -> None:
+        n = len(matrix)
+        width = min(count, n - 1)
+        self.values = np.zeros((n, width))
+        self.columns = np.zeros((n, width), dtype=np.int32)
+        step = max(TILE // n, 1)
+        for start in range(0, n if width else 0, step):
+            tile = np.abs(matrix[start : start + step])
+            rows = np.arange(len(tile))
+            tile[rows, rows + start] = -1.0
+            at = np.argpartition(tile, n - width, axis=1)[:, n - width :]
+            self.values[start : start + step] = np.take_along_axis(tile, at, axis=1)
+            self.columns[start : start + step] = at
+        self._rest = self.values.min(axis=1, initial=math.inf) if width < n - 1 else np.zeros(n)
+
+    def sums(
+        self,
+        count: int,
+        changed: IntArray | None = None,
+        entries: Array | None = None,
+        radius: float = 0.0,
+    ) -> Array:
+        """Return the sums of the 1, 2, …, ``count`` largest squares of each row, rounded up.
+
+        Parameters
+        ----------
+        count : int
+        changed : integer array
+            Columns that components use.
+        entries : array of shape (n, len(changed))
+            What the rows have there now.
+        radius : float
+            How far each entry may be from the true one.
+        """
+        values = self.values
+        if changed is not None and entries is not None and len(changed):
+            among = np.zeros(len(values), dtype=bool)
+            among[changed] = True
+            values = np.where(among[self.columns], self._rest[:, None], values)
+            values = np.hstack([values, np.abs(entries)])
+        values = values + radius
+        width = min(count, values.shape[1])
+        if width < values.shape[1]:
+            values.partition(values.shape[1] - width, axis=1)
+        top = np.sort(values[:, values.shape[1] - width :], axis=1)[:, ::-1]
+        sums = np.zeros((len(values), count))
+        sums[:, :width] = np.cumsum(np.square(top), axis=1)
+        sums[:, width:] = sums[:, width - 1 : width] if width else 0.0
+        return raised(sums, count + 4)
 
 
 def stays(level: float, below: float, diagonal: Array, beta: Array) -> BoolArray:
@@ -112,3 +182,19 @@ def bound_without_level(below: float, diagonal: Array, beta: Array, size: int) -
     roots = raised(roots, 8, abs(below) + np.abs(diagonal) + np.sqrt(beta))
     last = float(np.partition(roots, len(roots) - size)[len(roots) - size])
     return max(below, last) if not math.isnan(last) else math.inf
+
+
+def potential(roots: Array, size: int) -> Array:
+    """``Q_ii + √Q_ii · (size - 1 largest √Q_jj, j ≠ i)``: a bound that needs no row at all.
+
+    Parameters
+    ----------
+    roots : array
+        The roots of the diagonal of a positive semidefinite form, or bounds on them.
+    size : int
+        Size of a support.
+    """
+    top = np.sort(roots)[::-1][:size]
+    others = float(top.sum()) - np.where(roots >= top[-1], roots, top[-1])
+    # Rounded up: sums of at most `size` square roots.
+    return raised(roots * (roots + others), 2 * size + 4)

@@ -17,7 +17,7 @@ from orthospca.certificate.listing import make_list_certificate
 from orthospca.choosing._near import Near, NearSearch
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
-from orthospca.facade import certified_by, is_wide, read_matrix
+from orthospca.facade import certified_by, read_matrix
 from orthospca.model import showing
 from orthospca.model.journal import Callback
 from orthospca.model.problem import Problem
@@ -217,7 +217,8 @@ def alternatives(
     problem: Problem | DataProblem = reader.validate(Q, sparsity, 1)
     names = validate_names(feature_names, problem.n_features, problem.feature_names)
     before = _validate_previous(previous, problem.n_features, settings.proof)
-    if isinstance(problem, DataProblem) and not is_wide(Q, settings):
+    small = problem.n_features <= settings.tuning.wide.formed
+    if isinstance(problem, DataProblem) and small:
         with watch.listening():
             problem = read_matrix(problem, settings, watch)
     with watch.listening(), single_threaded_blas():

@@ -1,1 +1,1 @@
-"""A covariance defined by data and never formed in full: here, or in the chunks of a Dask array."""
+"""A covariance defined by data, of which parts are formed: here, or by Dask."""

@@ -1,4 +1,4 @@
-"""A covariance matrix defined by data and never formed in full.
+"""A covariance matrix defined by data, of which only the parts that are needed are formed.
 
 With ``B = (X - mean) / (scale·√(m - ddof))`` the covariance is ``Q = BᵀB``.  Its diagonal, single
 rows, submatrices and tiles are products of a few columns of B, which are read on demand: from an
@@ -18,12 +18,11 @@ from scipy import sparse
 
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
-from orthospca.data.chunks import is_distributed
-from orthospca.data.cluster import ClusterColumns
-from orthospca.data.columns import Columns, LocalColumns
+from orthospca.data.cluster import ClusterColumns, is_distributed
+from orthospca.data.columns import Columns, LocalColumns, Moments, is_constant
 from orthospca.data.forming import GiveUp, never
-from orthospca.data.sparse import SparseColumns
-from orthospca.data.tiles import Lists, Moments, is_constant
+from orthospca.data.moments import validate_weights
+from orthospca.data.sparse import columns_of
 from orthospca.model.validation import column_name, names_of, numbers_of, validate_range
 from orthospca.numerics.exact import factor_variance_down
 from orthospca.numerics.rounding import relative_error
@@ -42,6 +41,8 @@ class DataCovariance:
         Divide each column by its standard deviation; constant columns stay zero.
     ddof : int
         The divisor is ``m - ddof``.
+    sample_weight : array-like of shape (m,), optional
+        How often each sample counts; the divisor is their sum less ``ddof``.
 
     Attributes
     ----------
@@ -60,17 +61,24 @@ class DataCovariance:
     'OPTIMAL'
     """
 
-    def __init__(self, data: Any, *, correlation: bool = False, ddof: int = 1) -> None:
+    def __init__(
+        self, data: Any, *, correlation: bool = False, ddof: int = 1, sample_weight: Any = None
+    ) -> None:
         self.feature_names = names_of(data)
         self.correlation = bool(correlation)
-        self.source = _source(data)
+        self.source, total = _source(data, sample_weight)
         self.n_samples, self.n_features = self.source.shape
         if self.n_features == 0 or self.n_samples <= ddof:
             raise InputError(
                 f"data must have at least one column and more than {ddof} rows, "
                 f"got shape {(self.n_samples, self.n_features)}"
             )
-        divisor = math.sqrt(self.n_samples - ddof)
+        if total <= ddof:
+            raise InputError(
+                f"sample_weight counts observations, so its sum must be more than {ddof}, got "
+                f"{total}; weights that sum to 1 can be multiplied by the number of observations"
+            )
+        divisor = math.sqrt(total - ddof)
         found = self.source.moments()
         _refuse_extremes(found, correlation, self.feature_names)
         self.constant = is_constant(found.squares / divisor**2, found.mean, self.n_samples)
@@ -98,9 +106,14 @@ class DataCovariance:
         assert found is not None
         return found
 
-    def formed(self, indices: IntArray, give_up: GiveUp) -> Array | None:
-        """As :meth:`submatrix`, piece by piece; None if ``give_up``, told what is done, says so."""
-        return self.source.square(indices, give_up)
+    def formed(
+        self, indices: IntArray, give_up: GiveUp, known: Array | None = None
+    ) -> Array | None:
+        """As :meth:`submatrix`, piece by piece; None if ``give_up``, told what is done, says so.
+
+        That of the first indices may be known.
+        """
+        return self.source.square(indices, give_up, known)
 
     def variances(self, vectors: Sequence[Array]) -> list[float]:
         """Return ``‖Bx‖² / xᵀx`` of each vector, rounded down: it has no less."""
@@ -119,10 +132,6 @@ class DataCovariance:
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ @ samples`` for a few vectors of length m, shape (n, k)."""
         return self.source.times(samples)
-
-    def strongest(self, samples: Array, count: int) -> Lists:
-        """Return the ``count`` largest ``|Bᵀ @ samples|`` of each vector, and their features."""
-        return self.source.strongest(samples, count)
 
     @cached_property
     def diagonal(self) -> Array:
@@ -175,8 +184,8 @@ def _refuse_extremes(
         )
 
 
-def _source(data: Any) -> Columns:
-    """Return the columns of the data, where they are."""
+def _source(data: Any, sample_weight: Any) -> tuple[Columns, float]:
+    """Return the columns of the data, where they are, and how many samples they count for."""
     if not sparse.issparse(data) and hasattr(data, "to_numpy"):
         data = numbers_of(data)
     if not hasattr(data, "shape"):
@@ -186,6 +195,13 @@ def _source(data: Any) -> Columns:
     kind = np.dtype(data.dtype).kind
     if kind not in "fiub":
         raise InputError(f"data must be real numbers, got entries of type {data.dtype}")
-    if sparse.issparse(data):
-        return SparseColumns(data)
-    return ClusterColumns(data) if is_distributed(data) else LocalColumns(data)
+    if sample_weight is not None:
+        weights = validate_weights(sample_weight, data.shape[0])
+        data = data.tocsc() if sparse.issparse(data) else data
+        used = weights > 0
+        return LocalColumns(data[used], weights[used]), float(weights.sum())
+    if is_distributed(data):
+        columns: Columns = ClusterColumns(data)
+    else:
+        columns = columns_of(data) if sparse.issparse(data) else LocalColumns(data)
+    return columns, float(columns.shape[0])

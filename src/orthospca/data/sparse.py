@@ -5,53 +5,43 @@ With ``B = (X - 1μᵀ) / divisor`` the products with B follow from those with X
 ``m μ² ≤ d ‖x‖²``, so at least ``1 - d`` of its square is left when it is centred.  The products err
 by at most ``(1 + 3d) / (1 - d)`` times what they would if the columns were filled, which
 ``DataCovariance.relative_radius`` has room for if ``d ≤ ¼``.  Fuller columns are centred in full.
+Data with more than a few nonzeros in a hundred entries are filled, a range of columns at a time: a
+dense product is then the sooner done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from orthospca._errors import InputError
-from orthospca._typing import AnyArray, Array, IntArray
-from orthospca.data.columns import LocalTiles, Tiles
+from orthospca._typing import Array, IntArray
+from orthospca.data.columns import LocalColumns, Moments, not_finite
 from orthospca.data.forming import (
     DENSE_SPEED,
     SPARSE_PIECE,
     GiveUp,
     by_columns,
-    by_rows,
-    rows_of,
     sparse_products,
     width_of,
 )
-from orthospca.data.tiles import TILE, Edges, Lists, Moments, edges_of, keep_largest
 
+#: Data with a larger share of nonzeros are multiplied sooner if they are filled.
+SPARSE = 0.02
 #: Columns with a larger share of nonzeros are kept in full.
 FULLEST = 0.25
 
 
-class SparseColumns:
-    """Columns of a sparse matrix, multiplied in this process.
+class FilledColumns(LocalColumns):
+    """Columns of a sparse matrix that are filled, some at a time, to be multiplied.
 
     Parameters
     ----------
-    data : scipy sparse matrix or array
+    data : csc_matrix
+        Without duplicates.
     """
-
-    def __init__(self, data: Any) -> None:
-        self.data = sparse.csc_matrix(data, dtype=np.float64, copy=True)
-        self.data.sum_duplicates()
-        self.shape = (int(data.shape[0]), int(data.shape[1]))
-        full = np.diff(self.data.indptr) > FULLEST * self.shape[0]
-        self._full = np.flatnonzero(full)
-        #: The place of a full column among them; -1 for the others.
-        self._place = np.full(self.shape[1], -1, dtype=np.intp)
-        self._place[self._full] = np.arange(len(self._full))
 
     def moments(self) -> Moments:
         """Moments of the data before they are prepared; ``ValueError`` if not finite."""
@@ -59,10 +49,7 @@ class SparseColumns:
         if not np.isfinite(self.data.data).all():
             place = int(np.flatnonzero(~np.isfinite(self.data.data))[0])
             column = int(np.searchsorted(self.data.indptr, place, side="right")) - 1
-            raise InputError(
-                f"data must be finite, got {self.data.data[place]} at row "
-                f"{self.data.indices[place]}, column {column}"
-            )
+            raise not_finite(self.data.data[place], self.data.indices[place], column)
         counts = np.diff(self.data.indptr)
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.asarray(self.data.sum(axis=0)).ravel() / m
@@ -75,25 +62,7 @@ class SparseColumns:
             high[filled] = np.maximum.reduceat(self.data.data, starts)
         zeros = counts < m
         low[zeros], high[zeros] = np.minimum(low[zeros], 0.0), np.maximum(high[zeros], 0.0)
-        return Moments(m, mean, squares, low, high)
-
-    def prepare(self, mean: Array, divisor: Array) -> None:
-        """Define B."""
-        self.mean, self.divisor = mean, divisor
-
-    @cached_property
-    def _centred(self) -> Array:
-        """The full columns."""
-        return self.take(self._full)
-
-    def take(self, indices: IntArray | slice) -> Array:
-        """Return a few columns, shape (m, k)."""
-        columns = self.data[:, indices].toarray()
-        return np.asarray((columns - self.mean[indices]) / self.divisor[indices])
-
-    def diagonal(self) -> Array:
-        """Return the diagonal of Q."""
-        return np.asarray(self._squares(self.mean) / self.divisor**2)
+        return Moments(mean, squares, low, high)
 
     def _squares(self, mean: Array) -> Array:
         """Sums of squared deviations: of the entries, and of the zeros that are not stored."""
@@ -104,6 +73,31 @@ class SparseColumns:
             deviations = np.square(self.data.data - np.repeat(mean, counts))
             found[filled] += np.add.reduceat(deviations, self.data.indptr[filled])
         return found
+
+
+class SparseColumns(FilledColumns):
+    """Columns of a matrix with few nonzeros, multiplied without being filled."""
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data)
+        full = np.diff(self.data.indptr) > FULLEST * self.shape[0]
+        self._full = np.flatnonzero(full)
+        #: The place of a full column among them; -1 for the others.
+        self._place = np.full(self.shape[1], -1, dtype=np.intp)
+        self._place[self._full] = np.arange(len(self._full))
+
+    def prepare(self, mean: Array, divisor: Array) -> None:
+        """Define B."""
+        self.mean, self.divisor = mean, divisor
+
+    @cached_property
+    def _centred(self) -> Array:
+        """The full columns."""
+        return self.take(self._full)
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of Q."""
+        return np.asarray(self._squares(self.mean) / self.divisor**2)
 
     def cross(self, rows: IntArray, columns: IntArray) -> Array:
         """Return ``Q[rows][:, columns]``."""
@@ -135,22 +129,20 @@ class SparseColumns:
         sparse_ones = m * (count / n * self.data.nnz / max(m, 1)) ** 2
         return 0.5 * min(m * float(count) ** 2, DENSE_SPEED * sparse_ones)
 
-    def square(self, indices: IntArray, give_up: GiveUp) -> Array | None:
+    def square(
+        self, indices: IntArray, give_up: GiveUp, known: Array | None = None
+    ) -> Array | None:
         """Return ``Q[indices][:, indices]``, exactly symmetric; None if it was given up."""
         k = len(indices)
-        everything = k == self.shape[1] and bool((indices == np.arange(k)).all())
-        data = self.data if everything else self.data[:, indices]
-        products = sparse_products(data)
+        products = sparse_products(self.data[:, indices])
         if self.shape[0] * float(k) ** 2 <= DENSE_SPEED * products:
-            # Sooner if they are filled.
-            blocks = rows_of(data, self.mean[indices], self.divisor[indices])
-            return by_rows(blocks, k, give_up)
-        width = width_of(products, SPARSE_PIECE, k)
+            # The columns asked for are fuller than the others, and multiplied sooner if filled.
+            return super().square(indices, give_up, known)
 
         def cross(here: slice, rest: slice) -> Array:
             return self.cross(indices[here], indices[rest])
 
-        return by_columns(cross, k, width, give_up)
+        return by_columns(cross, k, width_of(products, SPARSE_PIECE, k), give_up, known)
 
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ samples`` for a few vectors, shape (n, k)."""
@@ -166,36 +158,10 @@ class SparseColumns:
             product[full] = self._centred[:, self._place[columns[full]]].T @ samples
         return product
 
-    def strongest(self, samples: Array, count: int) -> Lists:
-        """Return the ``count`` largest ``|Bᵀ samples|`` of each vector, and where they are."""
-        values = np.abs(self.times(samples)).T
-        return keep_largest(values, np.broadcast_to(np.arange(self.shape[1]), values.shape), count)
 
-    def edges(self, threshold: float, roots: Array) -> Iterator[Edges]:
-        """Yield the pairs with ``|Q_ij| ≥ threshold``, each once, tile by tile."""
-        order = np.argsort(-roots, kind="stable")
-        for a in range(0, len(order), TILE):
-            rows = order[a : a + TILE]
-            for b in range(a, len(order), TILE):
-                columns = order[b : b + TILE]
-                if roots[rows[0]] * roots[columns[0]] < threshold:
-                    break
-                i, j, values = edges_of(self.cross(rows, columns), threshold, a == b)
-                yield rows[i], columns[j], values
-
-    def tiles(self, roots: Array, dtype: Any, n_jobs: int | None) -> Tiles:
-        """Start a search for largest entries, with the square roots of the diagonal."""
-        return SparseTiles(self, roots, dtype, n_jobs)
-
-
-class SparseTiles(LocalTiles):
-    """Tiles of which each is a product of sparse matrices."""
-
-    def _sorted_copy(self) -> AnyArray | None:
-        return None
-
-    def _tiles_of(self, rows: IntArray) -> Callable[[slice], AnyArray]:
-        def tile(part: slice) -> AnyArray:
-            return self.columns.cross(rows, self.order[part]).astype(self.dtype, copy=False)
-
-        return tile
+def columns_of(data: Any) -> LocalColumns:
+    """Return the columns of a sparse matrix: filled where that is sooner multiplied."""
+    matrix = sparse.csc_matrix(data, dtype=np.float64, copy=True)
+    matrix.sum_duplicates()
+    m, n = matrix.shape
+    return (SparseColumns if matrix.nnz <= SPARSE * m * n else FilledColumns)(matrix)

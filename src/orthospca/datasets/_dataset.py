@@ -8,7 +8,7 @@ import numpy as np
 
 from orthospca._errors import InputError
 from orthospca._typing import Array
-from orthospca.data.tiles import is_constant
+from orthospca.data.columns import is_constant
 
 
 @dataclass(frozen=True, eq=False)

@@ -101,6 +101,8 @@ class Progress:
         about all of them (the numbers are: they speak of the stage); -1 otherwise.
     proved_by : ClosedBy or None
         What the bound rests on; None where nothing is said of it.
+    forming : float or None
+        While covariances of data are being formed, which share of them is; None otherwise.
     """
 
     stage: int
@@ -111,6 +113,7 @@ class Progress:
     elapsed: float
     block: int = -1
     proved_by: ClosedBy | None = None
+    forming: float | None = None
 
     @property
     def gap(self) -> float:

@@ -36,6 +36,8 @@ class Journal:
     ) -> None:
         self.history: list[Progress] = []
         self.stage = 0
+        #: While covariances are being formed, which share of them is.
+        self.forming: float | None = None
         self._clock = clock
         self._callback = callback
         self._heartbeat = heartbeat
@@ -94,6 +96,8 @@ class Journal:
     def tell(self, entry: Progress) -> bool:
         """Tell the callback; whether it asks to stop."""
         self._told = time.perf_counter()
+        if self.forming is not None:
+            entry = replace(entry, forming=self.forming)
         return self._callback is not None and bool(self._callback(entry))
 
     def keep_in_touch(self) -> bool:

@@ -10,6 +10,7 @@ from orthospca._methods import Method, Objective
 from orthospca._typing import IntArray
 from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
+from orthospca.model.memory import free_memory, validate_memory
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.model.validation import validate_flag, validate_integer, validate_nonnegative
@@ -38,6 +39,8 @@ class Settings:
         Whether every sparsity up to the one asked for is to be proved as well.
     random_state : int
         Where the search for good sets of components begins.
+    memory_limit : float or None
+        Bytes that matrices formed from data may take.
     """
 
     method: Method = Method.BRANCH_AND_BOUND
@@ -51,6 +54,7 @@ class Settings:
     start: tuple[IntArray, ...] = ()
     rungs: bool = False
     random_state: int = 0
+    memory_limit: float | None = None
 
     @classmethod
     def validate(
@@ -67,6 +71,7 @@ class Settings:
         tuning: Tuning | None = None,
         proof: Any = False,
         objective: Any = Objective.STAGEWISE,
+        memory_limit: Any = None,
     ) -> Settings:
         """Check the arguments; a bad one is a ``ValueError`` that names it."""
         if not isinstance(method, str) or method not in list(Method):
@@ -102,7 +107,13 @@ class Settings:
             proof=proof,
             objective=Objective(objective),
             random_state=validate_integer("random_state", random_state, 0),
+            memory_limit=validate_memory(memory_limit),
         )
+
+    @property
+    def memory(self) -> float:
+        """Bytes that matrices formed from data may take: half of what is free, if none are given."""
+        return 0.5 * free_memory() if self.memory_limit is None else self.memory_limit
 
     def watch(self, callback: Callback | None = None) -> Watch:
         """Start the clock of a solve."""

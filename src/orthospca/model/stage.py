@@ -66,25 +66,9 @@ class Subproblem:
         the sum counts.  ``B = ½X(XᵀQX) - QX`` makes it ``(I - XXᵀ)Q(I - XXᵀ)``.  Entries of two
         features that no component uses are those of Q exactly.  See ``docs/theory/rigor.md``.
         """
-        Q, at = self.covariance, self.touched
-        used = self.previous[at].astype(EXTENDED)
-        image = Q[:, at].astype(EXTENDED) @ used
-        B = -image
-        B[at] += 0.5 * used @ (used.T @ image[at])
-        product = used @ B.T
-        # What two used features owe to each other, added up so that it is exactly symmetric.
-        product[:, at] += product[:, at].T
-        rows = Q[at] + product
-        # An entry is the sum of two inner products and of an entry of Q, rounded once to double.
-        sizes = np.abs(used) @ np.abs(B).T
-        sizes[:, at] += sizes[:, at].T
-        largest = float((sizes + np.abs(Q[at])).max(initial=0.0))
-        folded = Q.copy()
-        folded[at] = rows
-        folded[:, at] = folded[at].T
-        terms = 2 * self.previous.shape[1]
-        radius = dot_radius(terms, largest, EXTENDED_UNIT)
-        radius += 2 * UNIT * float(np.abs(folded[at]).max(initial=0.0))
+        at, folded = self.touched, self.covariance.copy()
+        rows, radius = folded_rows(self.covariance[at], at, self.previous[at])
+        folded[at], folded[:, at] = rows, rows.T
         return folded, radius
 
     @property
@@ -165,3 +149,33 @@ class Subproblem:
             np.ascontiguousarray(self.previous[np.ix_(kept, np.flatnonzero(~alone))]),
         )
         return part, kept
+
+
+def folded_rows(rows: Array, at: IntArray, used: Array) -> tuple[Array, float]:
+    """Rows of ``Q + XBᵀ + BXᵀ``, and a bound on the rounding error of their entries.
+
+    See :meth:`Subproblem._folded`.
+
+    Parameters
+    ----------
+    rows : array of shape (t, n)
+        Those of Q.
+    at : integer array of length t
+        Where in Q they are.
+    used : array of shape (t, k - 1)
+        The rows of X; all others are zero.
+    """
+    wide, X = rows.astype(EXTENDED), used.astype(EXTENDED)
+    image = wide.T @ X
+    B = -image
+    B[at] += 0.5 * X @ (X.T @ image[at])
+    product = X @ B.T
+    # What two used features owe to each other, added up so that it is exactly symmetric.
+    product[:, at] += product[:, at].T
+    found = (rows + product).astype(np.float64)
+    # An entry is the sum of two inner products and of an entry of Q, rounded once to double.
+    sizes = np.abs(X) @ np.abs(B).T
+    sizes[:, at] += sizes[:, at].T
+    largest = float((sizes + np.abs(rows)).max(initial=0.0))
+    radius = dot_radius(2 * used.shape[1], largest, EXTENDED_UNIT)
+    return found, radius + 2 * UNIT * float(np.abs(found).max(initial=0.0))

@@ -138,29 +138,22 @@ class TreeTuning:
 
 @dataclass(frozen=True)
 class WideTuning:
-    """Data with many features.
+    """A covariance that is given by data.
 
     Attributes
     ----------
     formed : int
-        Features up to which the covariance of data is formed in full at once.
-    largest_matrix : int
-        Features of which a matrix is formed; if more are left, the most promising are searched.
+        Features up to which it is formed in full at once for a proof, for blocks, or to list
+        alternatives.
     starts, iterations : int
         Features with the largest variances from which the first supports are grown, and truncated
         power iterations from them.
     few : int
-        Features of which a matrix is formed without a closer look at their rows.
+        Features of which a matrix is formed without trying to do with fewer.
     columns_at_once : int
         Columns that are brought into this process together.
-    products_at_once : float
-        Products of vectors with all columns between two looks at the clock.
-    first_batch : int
-        Rows looked at in the first round of a reduction; each further round takes twice as many.
     spare_entries : int
-        Entries kept in a row profile beyond those that a support needs.
-    lists_at_once : int
-        Rows whose largest entries are looked at together.
+        Largest entries listed of a row beyond those that a support needs: components change some.
     few_traced, traced_budget : float
         Features of which a node of the search by traces is searched as a matrix, and the budget of
         such a search.
@@ -171,30 +164,28 @@ class WideTuning:
         traces is not tried.
     early_budget : int
         The same, on a rung below the last one.
-    cheap_products : float
-        Where all products of the covariance are at most so many multiplications, rows are looked at
-        at once.  Measured: with searches by traces three times slower on 62 × 4026, a fifth faster
-        on 181 × 12533, seven times faster on word counts of 20 000 × 30 000.
+    cheap_products, entry_cost : float
+        A matrix that takes at most so many multiplications is formed without a search by traces
+        before; an entry counts as some more, for what is done with it.  Measured: with searches by
+        traces three times slower on 62 × 4026, a fifth faster on 181 × 12533, seven times faster on
+        word counts of 20 000 × 30 000.
     trace_patience : int
         Steps after which a search by traces is given up unless it will end within its budget.
     """
 
     formed: int = 4000
-    largest_matrix: int = 4000
     starts: int = 48
     iterations: int = 6
     few: int = 400
     columns_at_once: int = 512
-    products_at_once: float = 1e8
-    first_batch: int = 1024
     spare_entries: int = 56
-    lists_at_once: int = 4096
     few_traced: int = 400
     traced_budget: float = 200
     trace_budget: int = 6000
     most_heavy: int = 200
     early_budget: int = 500
-    cheap_products: float = 1e11
+    cheap_products: float = 1e13
+    entry_cost: float = 50.0
     trace_patience: int = 64
 
 

@@ -17,7 +17,7 @@ from orthospca._methods import Method
 from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
-from orthospca.facade import can_do_without, formed_in_time, is_wide, solve_with
+from orthospca.facade import formed_in_time, is_formed, solve_with
 from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Progress, Result, Status
 from orthospca.model.settings import Settings
@@ -54,6 +54,7 @@ def sparsity_path(
     random_state: int | None = None,
     callback: PathCallback | None = None,
     feature_names: Sequence[str] | None = None,
+    memory_limit: float | str | None = None,
 ) -> SparsityPath:
     """Solve the problem for several sparsities, from the largest to the smallest.
 
@@ -83,7 +84,7 @@ def sparsity_path(
     callback : callable, optional
         Called with the sparsity and a ``Progress`` record now and then; a true answer stops the
         path.
-    feature_names : sequence of str, optional
+    feature_names, memory_limit : optional
         As in :func:`orthospca.solve`.
 
     Returns
@@ -112,6 +113,7 @@ def sparsity_path(
         n_jobs=n_jobs,
         random_state=random_state,
         callback=callback,
+        memory_limit=memory_limit,
     )
     return path_as_set(Q, sparsities, n_components, settings, threshold, callback, feature_names)
 
@@ -332,13 +334,10 @@ def _covariance_of(
     Q: Array | DataCovariance, settings: Settings, threshold: Any, watch: Watch
 ) -> Array | DataCovariance | None:
     """The matrix, formed once for the whole path, or the data; None if they would not do."""
-    if not isinstance(Q, DataCovariance) or is_wide(Q, settings):
+    if not isinstance(Q, DataCovariance) or not is_formed(Q, settings, threshold):
         return Q
     with watch.listening():
-        matrix = formed_in_time(Q, settings, watch, threshold)
-    if matrix is not None:
-        return matrix
-    return Q if can_do_without(settings, threshold) else None
+        return formed_in_time(Q, settings, watch)
 
 
 def validate_sparsities(sparsities: Any, n: int) -> tuple[int, ...]:

@@ -10,11 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 from orthospca._typing import BoolArray
 from orthospca.data.covariance import DataCovariance
-from orthospca.data.profiles import RowProfiles
 from orthospca.model.limits import Watch
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
@@ -23,6 +20,8 @@ from orthospca.search.outcome import Outcome, Request
 from orthospca.search.stage import StageSearch
 from orthospca.search.state import StageState
 from orthospca.search.views import Sieve
+from orthospca.supports.best import Candidate
+from orthospca.wide.part import FormedPart
 from orthospca.wide.view import DataView
 
 
@@ -42,14 +41,8 @@ class WideProblem:
         self.settings = settings
         #: Features of the largest matrix formed so far.
         self.largest_matrix = 0
-        single_error = 2 * (covariance.n_samples + 8) * float(np.finfo(np.float32).eps)
-        self.profiles = RowProfiles(
-            covariance,
-            sparsity + settings.tuning.wide.spare_entries,
-            # Single precision is used for tiles where the tolerance is wide enough.
-            single=sparsity * single_error <= 0.05 * settings.tolerance.gap,
-            n_jobs=settings.n_jobs,
-        )
+        listed = sparsity - 1 + settings.tuning.wide.spare_entries
+        self.part = FormedPart(covariance, settings.memory, listed)
 
     def rounding(self, sparsity: int) -> float:
         """Bound on what the rounding of its entries takes from the value of a support."""
@@ -73,6 +66,7 @@ class WideProblem:
         members : boolean array, optional
             The features that a component may use; all of them, if not given.
         """
+        self.part.tell = lambda done: setattr(watch.journal, "forming", done)
         view = self.view(request, members)
         if not (self.covariance.diagonal.any() or settings.proof):
             # All columns are zero, exactly: whatever is feasible is best.  A checker of a proof
@@ -95,7 +89,15 @@ class WideProblem:
             # Some features were left out: nothing is proved to be exhausted.
             verdict = watch.verdict() or Status.FEATURE_LIMIT
             return Outcome(None, known.upper, verdict, 0)
-        return outcome
+        return self._told(outcome)
+
+    def _told(self, outcome: Outcome) -> Outcome:
+        """The outcome with the variance that its component has in the data."""
+        if outcome.best is None:
+            return outcome
+        x = outcome.best.vector
+        value = max(outcome.best.value, *self.covariance.variances([x]))
+        return replace(outcome, best=Candidate(value, x), upper=max(outcome.upper, value))
 
     def view(self, request: Request, members: BoolArray | None = None) -> DataView:
         """Return what the ladder asks of a stage."""
@@ -103,7 +105,7 @@ class WideProblem:
             self.covariance,
             request.sparsity,
             request.previous,
-            self.profiles,
+            self.part,
             members,
             self.settings.tuning,
             self.settings.proof,
@@ -143,5 +145,5 @@ class WideStages:
     def note(self) -> str:
         """How far the features could be reduced."""
         left = self._problem.largest_matrix
-        found = f"row bounds left {left} of {self.n_features} features to a matrix"
+        found = f"{self.n_features} features reduced to {left}"
         return f"{self._why}, and {found}" if self._why else found

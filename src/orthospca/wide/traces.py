@@ -65,8 +65,8 @@ class RowSource(Protocol):
         """What values on restricted stages may lack."""
         ...
 
-    def row(self, feature: int) -> Array:
-        """Return one row."""
+    def rows(self, features: IntArray) -> Array:
+        """Return some rows, as columns."""
         ...
 
     def restricted(self, features: IntArray, size: int) -> tuple[Subproblem, IntArray]:
@@ -190,7 +190,7 @@ class TraceWalk:
     def _row(self, place: int) -> Array:
         row = self._rows.get(place)
         if row is None:
-            row = self.form.row(int(self.features[place]))[self.features]
+            row = self.form.rows(self.features[[place]])[self.features, 0]
             self._rows[place] = row
             if len(self._rows) > self._most_rows:
                 self._rows.popitem(last=False)

@@ -1,0 +1,127 @@
+"""The part of a covariance that was needed so far: a principal submatrix, which grows.
+
+What the variances alone leave of a stage are the features of largest variance, so that one part
+contains the other from rung to rung and from stage to stage: nothing is computed twice, and never
+more than is asked for.  In the end it may be the whole matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from orthospca._typing import Array, IntArray
+from orthospca.bounds.border import LargestEntries, largest_squares
+from orthospca.data.covariance import DataCovariance
+from orthospca.model.stage import folded_rows
+
+#: What makes the part grow by so many times its own entries is formed for itself alone.
+SEPARATE = 4
+
+
+class FormedPart:
+    """The covariances of some features.
+
+    Parameters
+    ----------
+    covariance : DataCovariance
+    memory : float
+        Bytes that it may take, with the copies that are made of it.
+    listed : int
+        Entries that are listed of each row.
+
+    Attributes
+    ----------
+    features : integer array
+        In no order.
+    largest : int
+        How many there can be.
+    version : int
+        Another one whenever it has changed.
+    tell : callable
+        Told which share is done while it grows, and None in the end.
+    """
+
+    def __init__(self, covariance: DataCovariance, memory: float, listed: int) -> None:
+        self.covariance = covariance
+        self.features = np.arange(0)
+        self.largest = int(math.sqrt(memory / 16)) if memory < math.inf else covariance.n_features
+        self.version = 0
+        self.tell: Callable[[float | None], None] = lambda done: None
+        self._listed = listed
+        self._matrix = np.zeros((0, 0))
+        self._place = np.full(covariance.n_features, -1, dtype=np.intp)
+        self._entries: LargestEntries | None = None
+
+    def missing(self, features: IntArray) -> IntArray:
+        """Return those of the features whose covariances are not there."""
+        return features[self._place[features] < 0]
+
+    def grow(self, features: IntArray, stop: Callable[[], bool]) -> bool:
+        """Form what is missing; False if it was stopped."""
+
+        def give_up(done: float) -> bool:
+            self.tell(done)
+            return stop()
+
+        new = self.missing(features)
+        if len(new) == 0:
+            return True
+        if len(self.features) + len(new) > max(self.largest, len(features)):
+            # There is no room for both: what was needed before is forgotten.
+            self._place[self.features] = -1
+            self.features, self._matrix, new = self.features[:0], self._matrix[:0, :0], features
+        grown = np.concatenate([self.features, new])
+        matrix = self.covariance.formed(grown, give_up, self._matrix)
+        self.tell(None)
+        if matrix is None:
+            return False
+        self.features, self._matrix, self._entries = grown, matrix, None
+        self._place[grown] = np.arange(len(grown))
+        self.version += 1
+        return True
+
+    def matrix(self, features: IntArray) -> Array:
+        """Return the covariances of some features; they stay where that is worth while."""
+        new, count = len(self.missing(features)), len(features)
+        if new * (len(self.features) + new) > SEPARATE * count**2:
+            return self.covariance.submatrix(features)
+        self.grow(features, lambda: False)
+        rows = self._place[features]
+        if count == len(self.features) and bool((np.diff(rows) == 1).all()):
+            return self._matrix
+        return self._matrix[np.ix_(rows, rows)]
+
+    def times(self, used: IntArray, vectors: Array) -> Array:
+        """Return ``Q x`` of vectors that are zero but for the features used, shape (n, k)."""
+        if len(self.features) < self.covariance.n_features:
+            return self.covariance.times(self.covariance.factor(used) @ vectors)
+        products = np.empty((len(self.features), vectors.shape[1]))
+        products[self.features] = self._matrix[self._place[used]].T @ vectors
+        return products
+
+    def places(self, features: IntArray) -> IntArray:
+        """Return where features are among those that are there."""
+        return self._place[features]
+
+    def sums(self, count: int, touched: IntArray, used: Array, radius: float) -> Array:
+        """Sums of the largest squares of all rows of the form that components leave.
+
+        Parameters
+        ----------
+        count, radius
+            As of :meth:`LargestEntries.sums`.
+        touched : integer array
+            Features that components use; all of them are there.
+        used : array
+            What these have of them.
+        """
+        if self._entries is None:
+            self._entries = LargestEntries(self._matrix, self._listed)
+        at = self._place[touched]
+        rows, rounding = folded_rows(self._matrix[at], at, used)
+        sums = self._entries.sums(count, at, rows.T, radius + rounding)
+        sums[at] = largest_squares(rows, count, radius + rounding, at)
+        return sums
