@@ -9,16 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from helpers.wide import solve_as_wide, tuned
+from helpers.wide import solve_as_wide
 from orthospca import DataCovariance, datasets
-from orthospca.data import chunks as dask_module
 from orthospca.data import cluster as cluster_module
-from orthospca.data.cluster import ClusterColumns, ClusterTiles
-from orthospca.data.profiles import RowProfiles
-from orthospca.facade import solve_with
+from orthospca.data.cluster import ClusterColumns
 from orthospca.model.result import Result, Status
-from orthospca.model.settings import Settings
-from orthospca.model.tuning import DEFAULT
 
 da = pytest.importorskip("dask.array")
 
@@ -26,13 +21,10 @@ da = pytest.importorskip("dask.array")
 @pytest.fixture
 def small_blocks(monkeypatch) -> None:
     """Blocks and tiles of any size, so that small data have many."""
-    monkeypatch.setattr(dask_module, "NARROWEST", 1)
-    monkeypatch.setattr(dask_module, "SMALLEST_BLOCK", 1)
-    monkeypatch.setattr(cluster_module, "TILE_COLUMNS", 20)
+    monkeypatch.setattr(cluster_module, "NARROWEST", 1)
+    monkeypatch.setattr(cluster_module, "SMALLEST_CHUNK", 1)
     monkeypatch.setattr(cluster_module, "TILE", 7)
-    monkeypatch.setattr(cluster_module, "GROUP", 11)
     monkeypatch.setattr(cluster_module, "TILES_AT_ONCE", 5)
-    monkeypatch.setattr("orthospca.data.profiles.TILE_ROWS", 16)
 
 
 def samples(m: int = 40, n: int = 90) -> np.ndarray:
@@ -73,10 +65,10 @@ def test_pieces_agree_with_numpy(chunks, correlation, small_blocks) -> None:
     B = Q.factor(columns)
     np.testing.assert_allclose(B.T @ B, expected[np.ix_(columns, columns)], atol=1e-9)
     np.testing.assert_allclose(Q.times(B), expected[:, columns], atol=1e-9)
-    values, features = Q.strongest(B, 5)
-    magnitudes = np.abs(expected[columns])
-    np.testing.assert_allclose(np.sort(values), np.sort(magnitudes)[:, -5:], atol=1e-9)
-    np.testing.assert_allclose(np.take_along_axis(magnitudes, features, 1), values, atol=1e-9)
+    first = Q.submatrix(columns[:7])
+    grown = Q.formed(columns, lambda done: False, first)
+    np.testing.assert_allclose(grown, expected[np.ix_(columns, columns)], atol=1e-9)
+    assert (grown[:7, :7] == first).all() and (grown == grown.T).all()
     assert Q.factor(np.arange(0)).shape == (40, 0)
     assert Q.submatrix(np.arange(0)).shape == (0, 0)
 
@@ -92,53 +84,18 @@ def test_graph_has_the_edges_of_the_matrix(chunks, threshold, small_blocks) -> N
     np.testing.assert_allclose(graph, np.where(found, expected, 0.0), atol=1e-9)
 
 
-@pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("chunks", CHUNKS)
-def test_profiles_hold_the_largest_entries(chunks, single, small_blocks) -> None:
-    """Tests the largest entries of each row, in both precisions, and that tiles are skipped."""
-    X = samples()
-    # Two scales far apart: between the small ones nothing is large.
-    X[:, 45:] *= 1e-3
-    whole = np.abs(covariance_of(X))
-    np.fill_diagonal(whole, -1)
-    profiles = RowProfiles(DataCovariance(da.from_array(X, chunks=chunks)), 6, single=single)
-    rows = np.arange(0, 90, 2)
-    assert profiles.ensure(rows)
-    assert (profiles.known == (np.arange(90) % 2 == 0)).all()
-    roots = np.sqrt(np.cov(X.T).diagonal())
-    error = (profiles.relative_radius + 1e-12) * roots[:, None] * roots.max()
-    expected = np.sort(whole[rows], axis=1)[:, ::-1]
-    values, indices = profiles.values[rows], profiles.indices[rows]
-    assert (np.abs(np.sort(values)[:, ::-1] - np.maximum(expected[:, :6], 0)) <= error[rows]).all()
-    listed = np.take_along_axis(whole[rows], indices, axis=1)
-    assert (np.abs(values - np.maximum(listed, 0)) <= error[rows]).all()
-    assert (profiles.tail[rows] >= expected[:, 6] - error[rows, 0]).all()
-    if chunks == (40, 20):
-        assert 0 < profiles.tiles_done < 3 * 2 * 5
-
-
-@pytest.mark.parametrize("chunks", CHUNKS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_radius_covers_sums_over_chunks(chunks, dtype, small_blocks) -> None:
+def test_radius_covers_sums_over_chunks(chunks, small_blocks) -> None:
     """Tests computed entries against exact ones, up to the radius that is accounted for."""
     Q = DataCovariance(da.from_array(samples(), chunks=chunks))
     everything = np.arange(90)
     B = Q.factor(everything).astype(np.longdouble)
     exact = B.T @ B
     roots = np.sqrt(exact.diagonal())
-    if dtype == np.float64:
-        error, radius = np.abs(Q.submatrix(everything) - exact), Q.relative_radius
-        diagonal_error = np.abs(Q.diagonal - exact.diagonal())
-        assert (diagonal_error <= Q.relative_radius * exact.diagonal()).all()
-        assert (error <= radius * np.outer(roots, roots)).all()
-    else:
-        profiles = RowProfiles(Q, 6, single=True)
-        assert profiles.ensure(everything)
-        assert profiles.values.dtype == np.float32
-        listed = np.abs(np.take_along_axis(exact, profiles.indices.astype(int), axis=1))
-        listed[50] = 0.0  # a constant column has no entries, and what fills its list is no matter
-        bound = profiles.relative_radius * roots[:, None] * roots[profiles.indices]
-        assert (np.abs(profiles.values - listed) <= bound).all()
+    diagonal_error = np.abs(Q.diagonal - exact.diagonal())
+    assert (diagonal_error <= Q.relative_radius * exact.diagonal()).all()
+    error = np.abs(Q.submatrix(everything) - exact)
+    assert (error <= Q.relative_radius * np.outer(roots, roots)).all()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -184,31 +141,29 @@ def test_chunks_without_samples_are_no_matter(small_blocks) -> None:
 def test_chunks_are_worth_a_task(shape, chunks) -> None:
     """Tests that chunks which are far too small or large are replaced, and others are not."""
     data = da.zeros(shape, chunks=chunks)
-    heights, widths = dask_module.with_good_chunks(data).chunks
+    heights, widths = cluster_module.with_good_chunks(data).chunks
     assert sum(heights) == shape[0] and sum(widths) == shape[1]
-    assert max(widths) <= dask_module.WIDEST
-    assert max(heights) * max(widths) <= dask_module.LARGEST_BLOCK
-    smallest = min(dask_module.SMALLEST_BLOCK, shape[0] * shape[1])
+    assert max(widths) <= cluster_module.WIDEST
+    assert max(heights) * max(widths) <= cluster_module.LARGEST_CHUNK
+    smallest = min(cluster_module.SMALLEST_CHUNK, shape[0] * shape[1])
     assert np.mean(heights) * np.mean(widths) >= 0.5 * smallest
     if chunks == (100, 1000):
         assert (heights, widths) == data.chunks
 
 
 N, M, P = 3000, 120, 6
-#: Features up to which a covariance matrix is formed here: fewer than there are.
-FORMED = 2000
 
 
 @pytest.fixture(scope="module")
 def planted() -> np.ndarray:
-    """More features than a covariance matrix is formed of."""
+    """Samples of many features."""
     return datasets.make_planted_samples(N, M, sparsity=P, strengths=(12.0, 6.0)).data
 
 
 @pytest.fixture(scope="module")
 def in_memory(planted) -> Result:
     """The components of the array in memory."""
-    result = solve_as_wide(DataCovariance(planted), P, 3, largest=FORMED, gap=1e-2)
+    result = solve_as_wide(DataCovariance(planted), P, 3, gap=1e-2)
     assert result.status is Status.OPTIMAL
     return result
 
@@ -226,19 +181,12 @@ def client() -> Iterator:
         yield client
 
 
-def solve_by_rows(Q: DataCovariance, count: int) -> Result:
-    """Solve so that rows have to be looked at, tile by tile."""
-    settings = Settings.validate(gap=1e-2, tuning=tuned(formed=FORMED, few=0, trace_budget=0))
-    return solve_with(Q, P, count, settings)
-
-
 def assert_same(result: Result, expected: Result) -> None:
     """The same components, and certificates that hold for both."""
     assert result.status is expected.status
     np.testing.assert_allclose(result.components, expected.components, atol=1e-9)
     np.testing.assert_allclose(result.variances, expected.variances, rtol=1e-12)
-    # Rows that single precision has bounded differ by as much as it accounts for.
-    np.testing.assert_allclose(result.upper_bounds, expected.upper_bounds, rtol=1e-4)
+    np.testing.assert_allclose(result.upper_bounds, expected.upper_bounds, rtol=1e-9)
     assert (result.upper_bounds >= expected.variances).all()
 
 
@@ -247,38 +195,32 @@ def assert_same(result: Result, expected: Result) -> None:
 def test_threads_give_the_same_components(chunks, planted, in_memory) -> None:
     """Tests the scheduler that Dask has by default."""
     Q = DataCovariance(da.from_array(planted, chunks=chunks))
-    assert_same(solve_as_wide(Q, P, 3, largest=FORMED, gap=1e-2), in_memory)
+    assert_same(solve_as_wide(Q, P, 3, gap=1e-2), in_memory)
 
 
 @pytest.mark.xdist_group("cluster")
 def test_cluster_gives_the_same_components(planted, in_memory, client, monkeypatch) -> None:
     """Tests two worker processes, and that the data never come to this one."""
-    returned, read = [], []
-    compute, take = cluster_module.compute, ClusterColumns.take
+    returned = []
+    compute = cluster_module.compute
 
-    def watched_compute(tasks, **options):
-        found = compute(tasks, **options)
+    def watched(*what, **options):
+        found = compute(*what, **options)
         for item in found:
             parts = item if isinstance(item, tuple) else [item]
             returned.extend(part.size for part in parts if isinstance(part, np.ndarray))
         return found
 
-    def watched_take(self, indices):
-        read.append(len(indices))
-        return take(self, indices)
-
     def refuse(self, *arguments, **options):
         raise AssertionError("the array came to this process")
 
-    monkeypatch.setattr(cluster_module, "compute", watched_compute)
-    monkeypatch.setattr(ClusterColumns, "take", watched_take)
+    monkeypatch.setattr(cluster_module, "compute", watched)
     data = da.from_array(planted, chunks=(50, 800))
     monkeypatch.setattr(da.Array, "compute", refuse)
     monkeypatch.setattr(da.Array, "__array__", refuse)
     Q = DataCovariance(data)
     assert Q.source.kept
-    assert_same(solve_as_wide(Q, P, 3, largest=FORMED, gap=1e-2), in_memory)
-    assert max(read) <= DEFAULT.wide.columns_at_once
+    assert_same(solve_as_wide(Q, P, 3, gap=1e-2), in_memory)
     assert max(returned) < M * N / 2
 
     graph, expected = Q.graph(4.0), DataCovariance(planted).graph(4.0)
@@ -288,21 +230,21 @@ def test_cluster_gives_the_same_components(planted, in_memory, client, monkeypat
 
 
 @pytest.mark.xdist_group("cluster")
-def test_cluster_loses_a_worker(planted, client, monkeypatch) -> None:
-    """Tests that a worker killed between tiles, and its blocks with it, changes nothing."""
+def test_cluster_loses_a_worker(planted, in_memory, client, monkeypatch) -> None:
+    """Tests that a worker killed on the way, and its blocks with it, changes nothing."""
     processes = client.run(os.getpid)
     killed = []
-    rest = ClusterTiles._rest
+    square = ClusterColumns.square
 
-    def kill_and_go_on(self, part, smallest):
+    def kill_and_go_on(self, *arguments):
         if not killed:
             killed.append(next(iter(processes)))
             os.kill(processes[killed[0]], signal.SIGKILL)
-        return rest(self, part, smallest)
+        return square(self, *arguments)
 
-    monkeypatch.setattr(ClusterTiles, "_rest", kill_and_go_on)
+    monkeypatch.setattr(ClusterColumns, "square", kill_and_go_on)
     Q = DataCovariance(da.from_array(planted, chunks=(50, 800)))
-    assert_same(solve_by_rows(Q, 3), solve_by_rows(DataCovariance(planted), 3))
+    assert_same(solve_as_wide(Q, P, 3, gap=1e-2), in_memory)
     assert len(killed) == 1
     assert killed[0] not in client.scheduler_info()["workers"]
 
@@ -313,5 +255,5 @@ def test_cluster_without_room_reads_again(planted, in_memory, client, monkeypatc
     monkeypatch.setattr(cluster_module, "SHARE_OF_MEMORY", 0.0)
     Q = DataCovariance(da.from_array(planted, chunks=(50, 800)))
     assert not Q.source.kept
-    expected = solve_as_wide(DataCovariance(planted), P, 1, largest=FORMED, gap=1e-2)
-    assert_same(solve_as_wide(Q, P, 1, largest=FORMED, gap=1e-2), expected)
+    expected = solve_as_wide(DataCovariance(planted), P, 1, gap=1e-2)
+    assert_same(solve_as_wide(Q, P, 1, gap=1e-2), expected)

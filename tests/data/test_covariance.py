@@ -12,12 +12,12 @@ from helpers.truth import best_of_stage, is_proved_of_data
 from helpers.wide import solve_as_wide, tuned
 from orthospca import DataCovariance, block_diagonalize, solve
 from orthospca._errors import InputError
-from orthospca.data.profiles import RowProfiles, potential
-from orthospca.data.tiles import largest_above, merge_largest
+from orthospca.bounds.border import potential
 from orthospca.model.limits import Watch
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.search.outcome import Request
+from orthospca.wide.part import bytes_for
 from orthospca.wide.stage import WideProblem
 
 
@@ -145,59 +145,6 @@ def test_graph_has_the_edges_of_the_matrix(threshold: float, monkeypatch) -> Non
     assert (found == expected).all()
 
 
-@pytest.mark.parametrize("single", [False, True])
-def test_profiles_hold_the_largest_entries(single: bool, monkeypatch) -> None:
-    """Tests the largest entries of each row, collected over many small tiles."""
-    monkeypatch.setattr("orthospca.data.profiles.TILE_ROWS", 4)
-    monkeypatch.setattr("orthospca.data.columns.TILE_COLUMNS", 5)
-    X = samples(n=60)
-    Q = DataCovariance(X)
-    profiles = RowProfiles(Q, 6, single=single)
-    rows = np.arange(0, 60, 2)
-    assert profiles.ensure(rows)
-    whole = np.abs(np.cov(X.T))
-    np.fill_diagonal(whole, -1)
-    roots = np.sqrt(Q.diagonal)
-    for row in rows:
-        expected = np.sort(whole[row])[::-1][:6]
-        error = profiles.relative_radius * roots[row] * roots.max()
-        np.testing.assert_allclose(np.sort(profiles.values[row])[::-1], expected, atol=error)
-        np.testing.assert_allclose(
-            whole[row][profiles.indices[row]], profiles.values[row], atol=error
-        )
-        assert profiles.tail[row] >= np.sort(whole[row])[::-1][6] - error
-    assert profiles.known[rows].all()
-    assert not profiles.known[1]
-
-
-@pytest.mark.parametrize("unit", [1e-30, 1e30])
-def test_profiles_hold_in_any_unit(unit: float) -> None:
-    """Tests that single precision is not used where its products would vanish or overflow."""
-    X = samples(n=60)
-    profiles = RowProfiles(DataCovariance(unit * X), 6, single=True)
-    assert profiles.ensure(np.arange(60))
-    whole = np.abs(np.cov(X.T))
-    np.fill_diagonal(whole, 0)
-    expected = np.sort(whole, axis=1)[:, -6:]
-    np.testing.assert_allclose(np.sort(profiles.values, axis=1) / unit**2, expected, rtol=1e-9)
-
-
-def test_merging_keeps_the_largest() -> None:
-    """Tests the merging of tiles against a sort, with ties and negative marks."""
-    rng = np.random.default_rng(0)
-    values, indices = np.zeros((5, 4)), np.zeros((5, 4), dtype=np.int32)
-    smallest = np.full(5, -1.0)
-    seen = []
-    for start in range(0, 200, 20):
-        tile = rng.integers(0, 50, (5, 20)).astype(float)
-        seen.append(tile)
-        fresh, labels = largest_above(tile, np.arange(start, start + 20), smallest, 4)
-        merge_largest(values, indices, smallest, fresh, labels)
-    whole = np.hstack(seen)
-    np.testing.assert_array_equal(np.sort(values, axis=1), np.sort(whole, axis=1)[:, -4:])
-    np.testing.assert_array_equal(np.take_along_axis(whole, indices, axis=1), values)
-
-
 @pytest.mark.parametrize("p", [1, 2, 5])
 def test_potential_bounds_every_row_sum(p: int) -> None:
     """Tests that the bound without products is above every row's Gershgorin bound."""
@@ -215,7 +162,7 @@ def test_wide_path_equals_the_matrix_path(seed: int, gap: float) -> None:
     Q = DataCovariance(X)
     exact = solve(np.cov(X.T), 4, 4, gap=1e-9)
     wide = solve_as_wide(Q, 4, 4, gap=gap)
-    assert "row bounds left" in wide.note
+    assert "50 features reduced to" in wide.note
     assert wide.status is Status.OPTIMAL
     assert (wide.gaps <= gap).all()
     assert np.abs(wide.components @ wide.components.T - np.eye(4)).max() <= 1e-12
@@ -228,9 +175,8 @@ def test_wide_path_equals_the_matrix_path(seed: int, gap: float) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_reduction_never_loses_a_better_support(seed: int) -> None:
     """Tests each stage's bound against a solve of the whole matrix given the same components."""
-    reduced = 25 if seed % 2 else 4000
-    tuning = tuned(first_batch=3, largest_matrix=reduced, starts=2)
-    settings = Settings.validate(gap=1e-3, tuning=tuning)
+    room = bytes_for(25 if seed % 2 else 60)
+    settings = Settings.validate(gap=1e-3, tuning=tuned(few=0, starts=2), memory_limit=room)
     X = samples(m=30, n=60, seed=100 + seed)
     Q, whole = DataCovariance(X), np.cov(X.T)
     problem = WideProblem(Q, 3, settings)
@@ -247,19 +193,26 @@ def test_reduction_never_loses_a_better_support(seed: int) -> None:
         previous = np.column_stack([previous, outcome.best.vector])
 
 
-def test_wide_refuses_what_needs_the_matrix() -> None:
-    """Tests that enumeration, deflation and blocks that do not fit are refused in one sentence."""
+def test_what_needs_the_matrix_says_how_much_memory() -> None:
+    """Tests that a matrix is formed if there is room for it, and a sentence says if there is not."""
+    Q = DataCovariance(samples())
+    for options in ({"method": "enumeration"}, {"method": "deflation"}, {"objective": "joint"}):
+        with pytest.raises(ValueError, match=r"7\.2 KB for 30 features, and memory_limit is 7 KB"):
+            solve(Q, 2, memory_limit="7KB", **options)
+        assert solve(Q, 2, memory_limit="8 kb", gap=1e-2, **options).n_components == 1
+    for bad in ("much", "-1", -1, "4 XB", float("nan")):
+        with pytest.raises(ValueError, match="memory_limit"):
+            solve(Q, 2, memory_limit=bad)
+
+
+def test_blocks_that_do_not_fit_are_refused() -> None:
+    """Tests blocks of other data, and blocks that the matrix would be needed for."""
     Q = DataCovariance(samples())
     other = block_diagonalize(np.eye(7), 0.5)
     printed = block_diagonalize(Q, 0.5, inside="thresholded")
-    for options in (
-        {"method": "enumeration"},
-        {"method": "deflation"},
-        {"threshold": other},
-        {"threshold": printed},
-    ):
+    for threshold in (other, printed):
         with pytest.raises(ValueError, match="30"):
-            solve_as_wide(Q, 3, **options)
+            solve_as_wide(Q, 3, threshold=threshold)
     assert solve_as_wide(Q, 3, gap=1e-2).status is Status.OPTIMAL
 
 

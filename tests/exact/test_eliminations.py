@@ -29,10 +29,10 @@ from helpers.wide import tuned
 from orthospca import DataCovariance
 from orthospca.bounds.border import largest_squares, stays, stays_by_variance
 from orthospca.bounds.conditioning.walk import Conditioning
-from orthospca.data.profiles import RowProfiles
 from orthospca.model.tuning import WalkTuning
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.search.views import MatrixView, sieve_within
+from orthospca.wide.part import FormedPart, bytes_for
 from orthospca.wide.view import DataView
 
 
@@ -179,8 +179,8 @@ def test_what_components_take_away_is_far_larger() -> None:
 
 WAYS: tuple[dict[str, Any], ...] = (
     {},
-    {"few": 0, "trace_budget": 0, "first_batch": 3, "lists_at_once": 5},
-    {"few": 0, "few_traced": 0, "trace_budget": 60, "first_batch": 3, "cheap_products": 0},
+    {"few": 0, "trace_budget": 0},
+    {"few": 0, "few_traced": 0, "trace_budget": 60, "cheap_products": 0},
 )
 
 
@@ -203,8 +203,9 @@ def check_data(tally: Tally, seeds: range, largest: int, asked: int) -> None:
         if not math.isfinite(below) or not exact.rounded.any():
             continue
         way = WAYS[seed % len(WAYS)]
-        profiles = RowProfiles(Q, n, single=bool(rng.random() < 0.3))
-        form = DataView(Q, size, previous.T, profiles, tuning=tuned(**way))
+        room = bytes_for(n if rng.random() < 0.7 else n - 1)
+        part = FormedPart(Q, room, int(rng.integers(size - 1, n + 1)))
+        form = DataView(Q, size, previous.T, part, tuning=tuned(**way))
         if rng.random() < 0.7:
             form.find(never)
         scale = float(exact.rounded.diagonal().max())
@@ -235,7 +236,7 @@ def test_the_sieve_of_data() -> None:
     What it says holds without what the rounding of entries may take from the value of a support.
     """
     tally = Tally(np.random.default_rng(0))
-    check_data(tally, range(26), 5, 3)
+    check_data(tally, range(32), 5, 3)
     assert tally.wrong == []
     assert tally.exact["DataView.sieve"] > 30, tally.exact
     assert tally.total > 100, tally.eliminations

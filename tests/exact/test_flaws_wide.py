@@ -69,7 +69,7 @@ def test_rows_known_from_an_earlier_stage(monkeypatch) -> None:
         previous = solve(covariance, p).components
         settings = Settings.validate(gap=1e-4)
         problem = WideProblem(covariance, p, settings)
-        assert problem.profiles.ensure(np.arange(n))
+        assert problem.part.grow(np.arange(n), lambda: False)
         request = Request(p, previous.T)
         matrix = covariance.submatrix(np.arange(n))
         found = [best for best, _ in candidates(matrix, previous, p)]

@@ -14,6 +14,7 @@ from orthospca.model import settings
 from orthospca.model.stage import Subproblem
 from orthospca.supports.best import Candidate, best_on_support, values_on_supports
 from orthospca.supports.heuristic_path import HeuristicPath
+from orthospca.wide.part import bytes_for
 
 
 def _tune(monkeypatch: pytest.MonkeyPatch, **rooms: dict[str, Any]) -> None:
@@ -29,7 +30,7 @@ def forced_wide(
     monkeypatch: pytest.MonkeyPatch,
     *,
     few: int = 400,
-    largest_matrix: int = 4000,
+    largest_matrix: int | None = None,
     traces: bool = True,
 ) -> None:
     """Have data solved as those are whose covariance is too large to be formed.
@@ -39,27 +40,28 @@ def forced_wide(
     monkeypatch : MonkeyPatch
     few : int
         With up to so many features left, rows are not looked at.
-    largest_matrix : int
-        Features that are searched; the others keep their bounds.
+    largest_matrix : int, optional
+        Features that there is room for in a matrix; the others keep their bounds.
     traces : bool
         Whether a search by traces is tried first.
     """
-    wide: dict[str, Any] = {"formed": 0, "few": few, "largest_matrix": largest_matrix}
+    wide: dict[str, Any] = {"formed": 0, "few": few}
     wide |= {"few_traced": 3, "traced_budget": 5, "cheap_products": 0.0}
     if few == 0:
-        wide |= {"starts": 2, "iterations": 1, "first_batch": 2, "spare_entries": 1}
+        wide |= {"starts": 2, "iterations": 1, "spare_entries": 1}
     if not traces:
         wide |= {"trace_budget": 0, "early_budget": 0}
+    if largest_matrix is not None:
+        room = bytes_for(largest_matrix)
+        monkeypatch.setattr(settings.Settings, "memory", room)
     _tune(monkeypatch, wide=wide)
 
 
 def forced_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the chunks of a Dask array taken as they are, and tiles of a few features."""
-    monkeypatch.setattr("orthospca.data.chunks.NARROWEST", 1)
-    monkeypatch.setattr("orthospca.data.chunks.SMALLEST_BLOCK", 1)
-    monkeypatch.setattr("orthospca.data.cluster.TILE_COLUMNS", 3)
+    monkeypatch.setattr("orthospca.data.cluster.NARROWEST", 1)
+    monkeypatch.setattr("orthospca.data.cluster.SMALLEST_CHUNK", 1)
     monkeypatch.setattr("orthospca.data.cluster.TILE", 2)
-    monkeypatch.setattr("orthospca.data.cluster.GROUP", 3)
 
 
 def forced_branching(

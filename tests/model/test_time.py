@@ -59,7 +59,7 @@ def in_pieces(monkeypatch):
     """Matrices are formed in many pieces."""
     monkeypatch.setattr("orthospca.data.columns.DENSE_PIECE", PIECE)
     monkeypatch.setattr("orthospca.data.sparse.SPARSE_PIECE", 50.0)
-    monkeypatch.setattr("orthospca.data.forming.ROW_ENTRIES", 200)
+    monkeypatch.setattr("orthospca.data.columns.NARROWEST", 1)
     monkeypatch.setattr("orthospca.data.moments.BLOCK_ENTRIES", 200)
 
 
@@ -96,7 +96,7 @@ def test_a_matrix_that_takes_too_long_is_not_formed(in_pieces, monkeypatch) -> N
     """Tests that data are solved as they are if their matrix would take most of the time."""
     monkeypatch.setattr("orthospca.model.clock.time.perf_counter", Slow())
     result = solve(DataCovariance(rows()), 3, time_limit=60.0)
-    assert result.note.startswith("row bounds left")
+    assert result.note.startswith("40 features reduced to")
     assert result.status is Status.TIME_LIMIT
     (component,) = result.stages
     Q = exact(rows())
@@ -143,7 +143,7 @@ def test_an_estimator_forms_within_its_limit(in_pieces, monkeypatch) -> None:
     with pytest.warns(UserWarning):
         fitted = OrthogonalSparsePCA(1, 3, time_limit=60.0).fit(rows())
     assert fitted.status_ is Status.TIME_LIMIT
-    assert fitted.result_.note.startswith("row bounds left")
+    assert fitted.result_.note.startswith("40 features reduced to")
     with pytest.raises(ValueError, match=r"time_limit must be long enough .* got 5\.0"):
         OrthogonalSparsePCA(1, 3, objective="joint", time_limit=5.0).fit(rows())
 

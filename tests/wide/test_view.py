@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,14 +14,14 @@ from helpers.truth import CLEAR, best_of_stage, is_proved_of_data
 from helpers.wide import tuned
 from orthospca import DataCovariance, Status, solve
 from orthospca._typing import IntArray
-from orthospca.data.profiles import RowProfiles
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
-from orthospca.numerics.rounding import add_up, raised
+from orthospca.numerics.rounding import add_up
 from orthospca.search.outcome import Request
 from orthospca.wide.stage import WideProblem
 from orthospca.wide.traces import TraceWalk
-from orthospca.wide.view import DataView, _largest_squares
+from orthospca.wide.part import FormedPart, bytes_for
+from orthospca.wide.view import DataView
 
 N = 12
 
@@ -72,11 +71,9 @@ class Case:
             bound = math.nextafter(bound, math.inf)
         return bound
 
-    def form(self, listed: int = N, **numbers: float) -> DataView:
-        profiles = RowProfiles(self.Q, listed)
-        return DataView(
-            self.Q, self.p, self.previous, profiles, self.members.copy(), tuned(**numbers)
-        )
+    def form(self, listed: int = N, largest: int = N, **numbers: float) -> DataView:
+        part = FormedPart(self.Q, bytes_for(largest), listed)
+        return DataView(self.Q, self.p, self.previous, part, self.members.copy(), tuned(**numbers))
 
     def holds(self, bound: float, size: int, left: IntArray | None = None) -> bool:
         """Whether a bound holds on all supports of a size, or on those with a feature not left.
@@ -105,18 +102,18 @@ def case_of(seed: int, p: int) -> Case:
     return Case(seed, p)
 
 
-ROWS = {"few": 0, "trace_budget": 0, "first_batch": 3, "lists_at_once": 5}
+ROWS = {"few": 0, "trace_budget": 0}
 WAYS = {
     "matrix": {},
     "rows": ROWS,
     "short lists": {**ROWS, "listed": 6},
     "very short lists": {**ROWS, "listed": 4},
+    "no room": {**ROWS, "largest": 5},
     "traces": {"few": 0, "few_traced": 0, "trace_budget": 60, "cheap_products": 0},
     "traces and matrices": {
         "few": 0,
         "few_traced": 6,
         "trace_budget": 60,
-        "first_batch": 3,
         "cheap_products": 0,
     },
 }
@@ -166,7 +163,7 @@ def test_a_sieve_that_was_stopped(seed: int, stopped_after: int) -> None:
 def test_too_many_features_for_a_matrix(seed: int, largest: int) -> None:
     """Tests that what is left out of a matrix keeps a bound that holds."""
     case = case_of(seed, 3)
-    form = case.form(**{**ROWS, "largest_matrix": largest})
+    form = case.form(**{**ROWS, "largest": largest})
     form.find(never)
     sieve = form.sieve(3, 0.2 * case.best, math.inf, never)
     assert len(sieve.kept) <= max(largest, len(form.touched))
@@ -226,8 +223,8 @@ def test_search_by_traces(seed: int, p: int, matrix: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_whole_stages(seed: int, largest: int) -> None:
     """Tests that each bound holds, those of the history too, whatever is left out."""
-    tuning = tuned(few=0, largest_matrix=largest, starts=1, spare_entries=2, iterations=1)
-    settings = Settings.validate(gap=1e-3, tuning=tuning)
+    tuning = tuned(few=0, starts=1, spare_entries=2, iterations=1)
+    settings = Settings.validate(gap=1e-3, tuning=tuning, memory_limit=bytes_for(largest))
     Q = DataCovariance(samples(seed, n=40), correlation=bool(seed % 2))
     matrix = Q.submatrix(np.arange(40))
     problem = WideProblem(Q, 3, settings)
@@ -250,18 +247,3 @@ def test_whole_stages(seed: int, largest: int) -> None:
         if largest == 6000:
             assert outcome.status is Status.OPTIMAL
         previous = np.column_stack([previous, outcome.best.vector])
-
-
-@pytest.mark.parametrize("width", [1, 2, 5, 9])
-def test_largest_squares_of_lists(width: int) -> None:
-    """Tests sums of largest squares, raised as the border rule raises them, against fractions."""
-    rng = np.random.default_rng(width)
-    for _ in range(40):
-        entries = rng.random((3, width)) * 10.0 ** rng.uniform(-rng.choice([0, 8]), 0, (3, width))
-        for count in range(width + 3):
-            sums = _largest_squares(entries.copy(), count)
-            for row, found in zip(entries.tolist(), sums.tolist(), strict=True):
-                squares = sorted((Fraction(x) ** 2 for x in row), reverse=True)
-                exact = sum(squares[:count], Fraction(0))
-                assert Fraction(raised(found, count + 5)) >= exact
-                assert found == pytest.approx(float(exact), rel=1e-14)

@@ -18,8 +18,8 @@ from orthospca._typing import Array, IntArray
 from orthospca.blocks.partition import Blocks
 from orthospca.blocks.posterior import group_bound
 from orthospca.blocks.state import BlockState, Singles
-from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.border import potential
+from orthospca.bounds.classical import ClassicalBound
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Node
 from orthospca.model.settings import Settings

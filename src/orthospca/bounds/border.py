@@ -70,9 +70,9 @@ def largest_squares(
 class LargestEntries:
     """The largest magnitudes off the diagonal of each row of a matrix: they serve all stages.
 
-    Components change a row that they do not touch in the columns only that they use.  What is listed
-    of those columns is replaced by the smallest entry of the list, which bounds all that is not
-    listed, and by what the entries have become.
+    Components change a row that they do not touch only in the columns that they use.  What is
+    listed of those columns is replaced by the smallest entry of the list, which bounds all that is
+    not listed, and by what the entries have become.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ class Settings:
 
     @property
     def memory(self) -> float:
-        """Bytes that matrices formed from data may take: half of what is free, if none are given."""
+        """Bytes that matrices formed from data may take: half of what is free, if not given."""
         return 0.5 * free_memory() if self.memory_limit is None else self.memory_limit
 
     def watch(self, callback: Callback | None = None) -> Watch:

@@ -184,7 +184,7 @@ class WideTuning:
     trace_budget: int = 6000
     most_heavy: int = 200
     early_budget: int = 500
-    cheap_products: float = 1e13
+    cheap_products: float = 2e10
     entry_cost: float = 50.0
     trace_patience: int = 64
 

@@ -21,6 +21,11 @@ from orthospca.model.stage import folded_rows
 SEPARATE = 4
 
 
+def bytes_for(count: int) -> float:
+    """Bytes that the covariances of so many features take, with a copy of them."""
+    return 16.0 * count**2
+
+
 class FormedPart:
     """The covariances of some features.
 
@@ -47,7 +52,7 @@ class FormedPart:
     def __init__(self, covariance: DataCovariance, memory: float, listed: int) -> None:
         self.covariance = covariance
         self.features = np.arange(0)
-        self.largest = int(math.sqrt(memory / 16)) if memory < math.inf else covariance.n_features
+        self.largest = int(math.sqrt(memory / bytes_for(1)))
         self.version = 0
         self.tell: Callable[[float | None], None] = lambda done: None
         self._listed = listed

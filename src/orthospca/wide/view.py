@@ -345,9 +345,7 @@ class DataView:
         first = len(kept) - (size - 1)
         return raised(variances * float(np.partition(variances, first - 1)[first:].sum()), size + 4)
 
-    def _sieve_by_norms(
-        self, kept: IntArray, sums: Array, size: int, level: float
-    ) -> IntArray:
+    def _sieve_by_norms(self, kept: IntArray, sums: Array, size: int, level: float) -> IntArray:
         """Drop what the shifted Frobenius norm of no support with it lifts above the level."""
         best = self._found[size]
         shift = 0.0
@@ -405,13 +403,8 @@ class DataView:
     def bound_before_rungs(
         self, best: Candidate, size: int, level: float, stop: Callable[[], bool]
     ) -> float:
-        """Where rows are dear, a search by traces for the sparsity asked for comes first."""
-        features = np.flatnonzero(self.members)
-        if self._is_cheap(len(features)) or self._is_flat(features, size, level):
-            return math.inf
-        walk = TraceWalk(self, features, size, best, level, self._all_tuning)
-        found = walk.run(self.tuning.trace_budget, stop)
-        return found.upper if found.complete else math.inf
+        """None: rungs cost little, and where they do not a search by traces is tried on them."""
+        return math.inf
 
     def _most_promising(self, kept: IntArray, size: int) -> tuple[IntArray, float]:
         """Keep the features with the largest bounds; a bound on supports that use another one."""
