@@ -9,24 +9,21 @@ import numpy as np
 from benchmarks.measure import Case, Row, Settings
 from benchmarks.timing import Units, timed
 from orthospca import DataCovariance, Result, solve
-from orthospca.data.profiles import TILE_ROWS
-from orthospca.data.tiles import TILE_COLUMNS
 from orthospca.datasets import make_planted_samples
 from orthospca.facade import solve_with
 from orthospca.model.settings import Settings as SolverSettings
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.wide.stage import WideProblem
 
-#: Columns of the table `scale`; "products" are the bare matrix products of the tiles that were
-#: computed, "all products" those of the whole covariance, timed in the same run.
+#: Columns of the table `scale`; "formed" are features whose covariances were formed, "products" the
+#: bare matrix products of those, "all products" of the whole covariance, timed in the same run.
 SCALE_COLUMNS = (
     "n",
     "noise",
     "variance",
     "gap",
     "status",
-    "rows",
-    "tiles",
+    "formed",
     "seconds",
     "products",
     "ratio",
@@ -62,20 +59,20 @@ def _case(n: int, noise: float) -> Case:
                 return solve_with(covariance, SPARSITY, COMPONENTS, asked, learnt=problem)
 
             result, seconds = timed(call)
-            product = _product_seconds(covariance, problem)
-            products = problem.profiles.tiles_done * product
+            product = _product_seconds(covariance)
+            formed = len(problem.part.features)
+            products = product * (formed / n) ** 2
         row: Row = {
             "n": n,
             "noise": noise,
             "variance": float(result.variances.sum()),
             "gap": float(result.gaps.max()),
             "status": result.status.value,
-            "rows": int(np.count_nonzero(problem.profiles.known)),
-            "tiles": problem.profiles.tiles_done,
+            "formed": formed,
             "seconds": seconds,
             "products": products,
             "ratio": seconds / products if products else float("nan"),
-            "all products": product * n * n / (min(TILE_ROWS, n) * min(TILE_COLUMNS, n)),
+            "all products": product,
             "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
         return [row]
@@ -83,10 +80,8 @@ def _case(n: int, noise: float) -> Case:
     return Case(f"n = {n}, noise up to {noise}", run)
 
 
-def _product_seconds(covariance: DataCovariance, problem: WideProblem) -> float:
-    """Time of one tile's product in the precision that was used."""
-    n = covariance.n_features
-    kind = problem.profiles.dtype
-    left = np.ascontiguousarray(covariance.factor(np.arange(min(TILE_ROWS, n))).T, dtype=kind)
-    right = np.ascontiguousarray(covariance.factor(np.arange(min(TILE_COLUMNS, n))), dtype=kind)
-    return min(timed(lambda: left @ right)[1] for _ in range(7))
+def _product_seconds(covariance: DataCovariance) -> float:
+    """Time of all products, from that of some of them."""
+    count = min(2000, covariance.n_features)
+    B = covariance.factor(np.arange(count))
+    return min(timed(lambda: B.T @ B)[1] for _ in range(7)) * (covariance.n_features / count) ** 2

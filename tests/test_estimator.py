@@ -458,7 +458,7 @@ def test_constant_features(container, wine):
     fitted = OrthogonalSparsePCA(4, 2, covariance="correlation").fit(container(X))
     assert fitted.scale_[[0, 5, 6]].tolist() == [1, 1, 1]
     assert (fitted.components_[:, [0, 5, 6]] == 0).all()
-    assert fitted.result_.total_variance == 4
+    assert fitted.result_.total_variance == pytest.approx(4, rel=1e-14)
     plain = OrthogonalSparsePCA(4, 2).fit(container(X))
     assert (plain.components_[:, [0, 5, 6]] == 0).all()
 
@@ -616,7 +616,7 @@ def test_a_feature_that_cannot_be_squared_is_named(kind, container, wine):
 
 def test_overflow_is_refused():
     """Tests numbers whose squares are none."""
-    sentence = r"covariance of X, in feature [01], must be between 1e-100 and .*: rescale the data"
+    sentence = r"of X, in feature [01], must be between 1e-50 and .*: rescale the data"
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     for unit in (1e200, 1e60, 1e-60, 1e-200):
         with pytest.raises(ValueError, match=sentence):
@@ -667,13 +667,13 @@ def test_wide_data_need_no_covariance_matrix(monkeypatch) -> None:
     """Tests that data with many features give the components of their covariance matrix."""
     planted = datasets.make_planted_samples(400, 120, sparsity=5, n_groups=3)
     matrix_based = OrthogonalSparsePCA(2, 5, gap=1e-3).fit(planted.data)
-    monkeypatch.setattr(OrthogonalSparsePCA, "_tuning", tuned(formed=100))
+    monkeypatch.setattr(OrthogonalSparsePCA, "_tuning", tuned(formed=100, few=50))
     data_based = OrthogonalSparsePCA(2, 5, gap=1e-3).fit(planted.data)
     np.testing.assert_allclose(data_based.components_, matrix_based.components_, atol=1e-8)
     np.testing.assert_allclose(
         data_based.transform(planted.data).var(axis=0, ddof=1), data_based.explained_variance_
     )
-    assert "row bounds left" in data_based.result_.note
+    assert "400 features reduced to" in data_based.result_.note
 
 
 def test_verbose_prints_a_line_for_each_component(capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -238,9 +239,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         else:
             X = self._observations(X, reset=True, ensure_min_samples=2)
             dtype = X.dtype
-            Q = DataCovariance(
-                X, correlation=self.covariance == "correlation", sample_weight=sample_weight
-            )
+            Q = self._covariance_of(X, sample_weight)
             mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
         result = self._solve(Q, settings, watch)
         teller.close()
@@ -422,6 +421,19 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             return validate_covariance(X)
         except ValueError as error:
             sentence = str(error).replace("Q must", "X must", 1).replace("got nan", "got NaN", 1)
+            raise InputError(sentence) from None
+
+    def _covariance_of(self, X: Any, sample_weight: Any) -> DataCovariance:
+        standardise = self.covariance == "correlation"
+        try:
+            return DataCovariance(X, correlation=standardise, sample_weight=sample_weight)
+        except InputError as error:
+            names = getattr(self, "feature_names_in_", None)
+
+            def named(found: re.Match[str]) -> str:
+                return f"feature {column_name(names, int(found[1]))}"
+
+            sentence = re.sub(r"column (\d+)", named, str(error).replace(" of data", " of X"))
             raise InputError(sentence) from None
 
     def _too_short(self) -> InputError:

@@ -246,7 +246,7 @@ def _solve(
     problem = given
     if isinstance(given, DataProblem) and formed:
         problem = read_matrix(given, settings, watch)
-        if isinstance(problem, DataProblem) and _needs_matrix(settings):
+        if isinstance(problem, DataProblem) and not can_do_without(settings, threshold):
             return _nothing(problem, settings, watch, names)
     if settings.objective is not Objective.STAGEWISE:
         assert isinstance(problem, Problem)
@@ -391,14 +391,15 @@ def _needs_matrix(settings: Settings) -> bool:
 def is_formed(Q: Any, settings: Settings, threshold: Any = 0.0) -> bool:
     """Whether there is a matrix, or will be one before anything else is done.
 
-    Of data it is formed if nothing else will do, and of a moderate number of features for a proof
-    or for blocks.  Everything else forms the parts that it needs.
+    Of data it is formed if nothing else will do, if there are few features, and of a moderate
+    number of them for a proof or for blocks.  Everything else forms the parts that it needs.
     """
     if not isinstance(Q, DataCovariance):
         return True
     if not _needs_matrix(settings):
-        small = Q.n_features <= settings.tuning.wide.formed
-        return small and not can_do_without(settings, threshold)
+        tuning = settings.tuning.wide
+        few = tuning.few if can_do_without(settings, threshold) else math.inf
+        return Q.n_features <= min(few, tuning.formed)
     size = 8.0 * Q.n_features**2
     if size > settings.memory:
         stagewise = settings.objective is Objective.STAGEWISE

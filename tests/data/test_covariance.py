@@ -194,7 +194,7 @@ def test_reduction_never_loses_a_better_support(seed: int) -> None:
 
 
 def test_what_needs_the_matrix_says_how_much_memory() -> None:
-    """Tests that a matrix is formed if there is room for it, and a sentence says if there is not."""
+    """Tests that a matrix is formed if there is room, and what is said if there is not."""
     Q = DataCovariance(samples())
     for options in ({"method": "enumeration"}, {"method": "deflation"}, {"objective": "joint"}):
         with pytest.raises(ValueError, match=r"7\.2 KB for 30 features, and memory_limit is 7 KB"):

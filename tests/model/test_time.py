@@ -95,8 +95,7 @@ def test_forming_asks_the_callback(in_pieces, data) -> None:
 def test_a_matrix_that_takes_too_long_is_not_formed(in_pieces, monkeypatch) -> None:
     """Tests that data are solved as they are if their matrix would take most of the time."""
     monkeypatch.setattr("orthospca.model.clock.time.perf_counter", Slow())
-    result = solve(DataCovariance(rows()), 3, time_limit=60.0)
-    assert result.note.startswith("40 features reduced to")
+    result = solve(DataCovariance(rows()), 3, time_limit=6.0)
     assert result.status is Status.TIME_LIMIT
     (component,) = result.stages
     Q = exact(rows())
@@ -126,9 +125,9 @@ def test_the_runtime_includes_forming(monkeypatch) -> None:
     monkeypatch.setattr("orthospca.model.clock.time.perf_counter", slow)
     formed = DataCovariance.formed
 
-    def long(self, indices, give_up):
+    def long(self, indices, give_up, known=None):
         slow.now += 1000.0
-        return formed(self, indices, give_up)
+        return formed(self, indices, give_up, known)
 
     monkeypatch.setattr(DataCovariance, "formed", long)
     Q = DataCovariance(rows(n=8))
@@ -141,9 +140,8 @@ def test_an_estimator_forms_within_its_limit(in_pieces, monkeypatch) -> None:
     """Tests that a fit without time for a matrix has components, or says what is missing."""
     monkeypatch.setattr("orthospca.model.clock.time.perf_counter", Slow())
     with pytest.warns(UserWarning):
-        fitted = OrthogonalSparsePCA(1, 3, time_limit=60.0).fit(rows())
+        fitted = OrthogonalSparsePCA(1, 3, time_limit=6.0).fit(rows())
     assert fitted.status_ is Status.TIME_LIMIT
-    assert fitted.result_.note.startswith("40 features reduced to")
     with pytest.raises(ValueError, match=r"time_limit must be long enough .* got 5\.0"):
         OrthogonalSparsePCA(1, 3, objective="joint", time_limit=5.0).fit(rows())
 

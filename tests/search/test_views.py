@@ -38,8 +38,9 @@ def test_bounds_of_a_matrix(seed: int) -> None:
         assert stage.above(form.cheap_bound(size)) is None
         bound = form.bound_without_level(size, below)
         assert bound == math.inf or stage.above(bound) is None
-    nothing = Candidate(0.0, np.zeros(len(case.matrix)))
-    assert form.bound_before_rungs(nothing, case.size, 1.0, never) > 1e300
+    assert form.before_rungs(case.size, 1.0, len(case.matrix) - 1) is None
+    found = form.before_rungs(case.size, 1.0, len(case.matrix))
+    assert found is not None and found[0] is case.problem
 
 
 def test_a_part_has_the_numbers_of_the_whole() -> None:

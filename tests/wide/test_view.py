@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,13 +15,14 @@ from helpers.truth import CLEAR, best_of_stage, is_proved_of_data
 from helpers.wide import tuned
 from orthospca import DataCovariance, Status, solve
 from orthospca._typing import IntArray
+from orthospca.bounds.border import LargestEntries, largest_squares
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
 from orthospca.numerics.rounding import add_up
 from orthospca.search.outcome import Request
+from orthospca.wide.part import FormedPart, bytes_for
 from orthospca.wide.stage import WideProblem
 from orthospca.wide.traces import TraceWalk
-from orthospca.wide.part import FormedPart, bytes_for
 from orthospca.wide.view import DataView
 
 N = 12
@@ -173,9 +175,9 @@ def test_too_many_features_for_a_matrix(seed: int, largest: int) -> None:
 @pytest.mark.parametrize("p", [2, 3, 4])
 @pytest.mark.parametrize("seed", range(12))
 def test_bounds_without_a_search(seed: int, p: int) -> None:
-    """Tests bounds from variances alone, one after another, and those of a coarse search."""
+    """Tests bounds from variances alone, one after another, and what norms leave."""
     case = case_of(seed, p)
-    form = case.form(few_traced=0, cheap_products=0)
+    form = case.form(few=0)
     found = form.find(never)
     assert case.holds(form.first_bound(), 1)
     assert case.holds(form.cheap_bound(p), p)
@@ -190,7 +192,9 @@ def test_bounds_without_a_search(seed: int, p: int) -> None:
         assert np.abs(case.previous.T @ x).max(initial=0.0) <= 1e-12
     assert found[p] is not None
     for level in (found[p].value, 1.05 * found[p].value, 0.97 * case.best, 1.1 * case.best):
-        assert case.holds(form.bound_before_rungs(found[p], p, level, never), p)
+        left = form.before_rungs(p, level, N)
+        if left is not None:
+            assert case.holds(add_up(level, form.rounding), p, left[1])
 
 
 @pytest.mark.parametrize("matrix", [0, 6, 400])
@@ -247,3 +251,25 @@ def test_whole_stages(seed: int, largest: int) -> None:
         if largest == 6000:
             assert outcome.status is Status.OPTIMAL
         previous = np.column_stack([previous, outcome.best.vector])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_of_listed_entries(seed: int) -> None:
+    """Tests sums of largest squares in fractions, where components have changed some columns."""
+    rng = np.random.default_rng(seed)
+    n, count = int(rng.integers(2, 9)), int(rng.integers(1, 5))
+    matrix = rng.standard_normal((n, n)) * 10.0 ** rng.uniform(-6, 0, (n, n))
+    matrix = matrix + matrix.T
+    changed = np.flatnonzero(rng.random(n) < 0.3)
+    now = matrix.copy()
+    now[:, changed] = rng.standard_normal((n, len(changed)))
+    entries = LargestEntries(matrix, int(rng.integers(count, n + 3)))
+    for radius in (0.0, 1e-3):
+        sums = entries.sums(count, changed, now[:, changed], radius)
+        for j in np.setdiff1d(np.arange(n), changed):
+            exact = [(Fraction(abs(x)) + Fraction(radius)) ** 2 for x in np.delete(now[j], j)]
+            exact.sort(reverse=True)
+            for size in range(count):
+                assert Fraction(sums[j, size]) >= sum(exact[: size + 1])
+        if len(changed) == 0:
+            np.testing.assert_allclose(sums, largest_squares(matrix, count, radius), rtol=1e-13)

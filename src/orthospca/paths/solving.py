@@ -17,7 +17,7 @@ from orthospca._methods import Method
 from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
-from orthospca.facade import formed_in_time, is_formed, solve_with
+from orthospca.facade import can_do_without, formed_in_time, is_formed, solve_with
 from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Progress, Result, Status
 from orthospca.model.settings import Settings
@@ -337,7 +337,10 @@ def _covariance_of(
     if not isinstance(Q, DataCovariance) or not is_formed(Q, settings, threshold):
         return Q
     with watch.listening():
-        return formed_in_time(Q, settings, watch)
+        matrix = formed_in_time(Q, settings, watch)
+    if matrix is not None:
+        return matrix
+    return Q if can_do_without(settings, threshold) else None
 
 
 def validate_sparsities(sparsities: Any, n: int) -> tuple[int, ...]:

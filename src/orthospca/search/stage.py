@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from orthospca._methods import Method
 from orthospca._typing import IntArray
 from orthospca.bounds.share.node import relaxation_cost
@@ -209,18 +207,15 @@ class StageSearch:
         return None if walk(local, self.settings, budget) else Status.WORK_LIMIT
 
     def _close_directly(self) -> bool:
-        """Try to do without rungs: by a walk over all features, or by traces of data."""
+        """Try to do without rungs: by a walk over all features that can matter."""
         state, view, best = self.state, self.view, self.state.best
         assert best is not None
         level = state.cutoff - 2 * view.rounding
-        if view.problem is not None:
-            if view.n_features > self.settings.tuning.walk.largest_direct:
-                return False
-            whole = Part(view.problem, np.arange(view.n_features), level, level)
-            return self._close(whole, best, self._directly) is None
-        traced = view.bound_before_rungs(best, self.size, level, state.watch.out_of_time)
-        state.tighten(traced, ClosedBy.TRACES)
-        return traced <= state.cutoff
+        found = view.before_rungs(self.size, level, self.settings.tuning.walk.largest_direct)
+        return (
+            found is not None
+            and self._close(Part(*found, level, level), best, self._directly) is None
+        )
 
     def _close(
         self,

@@ -42,11 +42,6 @@ class StageView(Protocol):
     n_features: int
 
     @property
-    def problem(self) -> Subproblem | None:
-        """The stage as a matrix, if it is one."""
-        ...
-
-    @property
     def relaxes(self) -> bool:
         """Whether the whole stage can be given to the relaxation."""
         ...
@@ -118,10 +113,13 @@ class StageView(Protocol):
         """Return the stage on some features, and those that components use; which they are."""
         ...
 
-    def bound_before_rungs(
-        self, best: Candidate, size: int, level: float, stop: Callable[[], bool]
-    ) -> float:
-        """Proved bound on the stage where a ladder would cost more than the stage itself."""
+    def before_rungs(
+        self, size: int, level: float, largest: int
+    ) -> tuple[Subproblem, IntArray] | None:
+        """Return the stage on what can reach a level, and which features these are.
+
+        None if no more than a given number can only be had by climbing rungs.
+        """
         ...
 
 
@@ -226,11 +224,11 @@ class MatrixView:
         kept = np.union1d(features, self.problem.touched)
         return self.problem.restricted(kept, size), kept
 
-    def bound_before_rungs(
-        self, best: Candidate, size: int, level: float, stop: Callable[[], bool]
-    ) -> float:
-        """None: a matrix is walked over itself."""
-        return math.inf
+    def before_rungs(
+        self, size: int, level: float, largest: int
+    ) -> tuple[Subproblem, IntArray] | None:
+        """The matrix as it is, if it is small."""
+        return (self.problem, np.arange(self.n_features)) if self.n_features <= largest else None
 
 
 def sieve_within(

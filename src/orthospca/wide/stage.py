@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from orthospca._typing import BoolArray
 from orthospca.data.covariance import DataCovariance
@@ -145,5 +146,5 @@ class WideStages:
     def note(self) -> str:
         """How far the features could be reduced."""
         left = self._problem.largest_matrix
-        found = f"{self.n_features} features reduced to {left}"
-        return f"{self._why}, and {found}" if self._why else found
+        found = f"{self.n_features} features reduced to {left}" if left < self.n_features else ""
+        return ", and ".join(filter(None, (self._why, found)))

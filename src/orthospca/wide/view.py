@@ -86,6 +86,7 @@ class DataView:
         self._roots[~self.members] = 0.0
         self._found: list[Candidate | None] = [None] * (sparsity + 1)
         self.largest_matrix = 0
+        self._climb: tuple[HeuristicPath, IntArray] | None = None
         self._sums: tuple[int, Array] = (-1, np.zeros((0, 0)))
 
     @cached_property
@@ -125,20 +126,21 @@ class DataView:
         return self._products(features[:, None], np.ones((len(features), 1)))
 
     #: It is not a matrix.
-    problem = None
 
     # Good vectors
 
     def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
         """Climb on the features that truncated power iterations on the data lead to."""
         problem, kept = self.restricted(self._pool(stop), self.sparsity)
-        climb = HeuristicPath(problem)
-        climb.run(stop)
-        climb.refine(stop)
-        return self._take(climb, kept)
+        self._climb = HeuristicPath(problem), kept
+        self._climb[0].run(stop)
+        return self._take(*self._climb)
 
     def refine(self, stop: Callable[[], bool]) -> list[Candidate | None]:
-        """All that was found: power iterations cost more than what follows them."""
+        """Let neighbouring sparsities improve each other."""
+        if self._climb is not None:
+            self._climb[0].refine(stop)
+            return self._take(*self._climb)
         return list(self._found)
 
     def follow(
@@ -325,6 +327,24 @@ class DataView:
         )
         return Sieve(kept[places], level)
 
+    def before_rungs(
+        self, size: int, level: float, largest: int
+    ) -> tuple[Subproblem, IntArray] | None:
+        """What norms leave: of variances alone, or of rows if all that is left is formed."""
+        best = self._found[size]
+        if self.proof or best is None:
+            return None
+        kept = np.flatnonzero(self.members)
+        kept = self._sieve_by_norms(kept, self._cheap_sums(kept, size), size, level)
+        everything = np.union1d(kept, self.touched)
+        if len(kept) > self.tuning.few and len(self.part.missing(everything)) == 0:
+            kept = self._sieve_by_norms(kept, self._sums_of(kept, size), size, level)
+        if len(kept) > min(largest, self.part.largest):
+            return None
+        if len(self.part.missing(kept)) and len(kept) > self.tuning.few:
+            return None
+        return self.restricted(np.union1d(kept, np.flatnonzero(best.vector)), size)
+
     @property
     def _entry_radius(self) -> float:
         """Error of an entry of the covariance."""
@@ -399,12 +419,6 @@ class DataView:
         """
         heavy = np.count_nonzero(self.variances[features] * size >= level)
         return bool(heavy > self.tuning.most_heavy)
-
-    def bound_before_rungs(
-        self, best: Candidate, size: int, level: float, stop: Callable[[], bool]
-    ) -> float:
-        """None: rungs cost little, and where they do not a search by traces is tried on them."""
-        return math.inf
 
     def _most_promising(self, kept: IntArray, size: int) -> tuple[IntArray, float]:
         """Keep the features with the largest bounds; a bound on supports that use another one."""
