@@ -170,14 +170,14 @@ class DataView:
     def whole(self, found: Sequence[Candidate], features: IntArray) -> list[Candidate]:
         """Return candidates of a restricted stage, with values that they have in the data at least.
 
-        Which these are is told from the data when the stage ends.
+        Which these are takes long to tell where there are many samples: for a proof it is told of
+        all of them, else when the stage ends, of its component.
         """
-        return [
-            Candidate(max(best.value - self.rounding, 0.0), best.vector).embedded(
-                features, self.n_features
-            )
-            for best in found
-        ]
+        vectors = [best.embedded(features, self.n_features).vector for best in found]
+        values = [max(best.value - self.rounding, 0.0) for best in found]
+        if self.proof:
+            values = self.covariance.variances(vectors)
+        return [Candidate(value, x) for value, x in zip(values, vectors, strict=True)]
 
     def _pool(self, stop: Callable[[], bool]) -> IntArray:
         """Features that truncated power iterations lead to, from rows that promise much."""
