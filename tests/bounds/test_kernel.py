@@ -176,8 +176,32 @@ def test_the_largest() -> None:
             assert last <= ordered[count - 1] <= following
             assert last <= ordered[count] <= following
     assert 500 < alike < 3000
-    # Numbers that are out of all proportion to the guess: nothing is claimed of their sum.
-    assert _largest(np.array([1e300, 1e299, 1.0]), 1, 1e-3)[0] >= 1e300
+    # Numbers that are out of all proportion to the guess, and rows of nothing but zeros.
+    assert _largest(np.array([1e300, 1e299, 1.0]), 1, 1e-3)[0] == pytest.approx(1e300)
+    assert _largest(np.zeros(4), 2, 1.0)[0] == 0.0
+
+
+@pytest.mark.parametrize("small", [0.0, 1e-30, 1e-9])
+def test_features_of_any_size(small: float) -> None:
+    """Tests that constant and tiny features do not keep the compiled step from what NumPy does."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((60, 40)) @ rng.standard_normal((40, 40)) ** 3
+    rows[:, ::5] *= small
+    matrix = np.cov(rows.T)
+    ruled_out = 0
+    for p in (3, 8, 15):
+        for level in (0.5, 0.8, 1.2):
+            frame = Frame(matrix, level * float(np.linalg.eigvalsh(matrix)[-1]))
+            plain = frame.eliminate(p, replace(NUMPY, full_share=0))
+            quick = frame.eliminate(p, replace(AT_ONCE, full_share=0))
+            if plain is None or quick is None:
+                assert plain is quick
+                continue
+            assert plain.kept.tolist() == quick.kept.tolist()
+            assert plain.forced.tolist() == quick.forced.tolist()
+            assert plain.branch == quick.branch
+            ruled_out += len(plain.kept) < len(matrix)
+    assert ruled_out > 2
 
 
 def first_step(

@@ -56,7 +56,14 @@ def _largest(row: Any, count: int, guess: float) -> tuple[float, float, float]:
     low, high : float
         Equal if the value is in between; else those that are alike are between the two.
     """
-    low, high, middle, above = -1.0, math.inf, guess, 0
+    # Whatever the guess is worth, it ends between 0 and the largest: rows may differ in size by any
+    # factor, and a feature that is constant has a row of zeros.
+    low, high, above = -1.0, 0.0, 0
+    for value in row:
+        high = value if value > high else high
+    if not high > 0.0:
+        return 0.0, low, high
+    middle = guess if guess < high else 0.5 * high
     for _ in range(MOST_SPLITS):
         found = 0
         for value in row:
@@ -68,9 +75,7 @@ def _largest(row: Any, count: int, guess: float) -> tuple[float, float, float]:
             middle = 0.5 * middle if low < 0.0 else 0.5 * (low + high)
         else:
             low = middle
-            middle = 2.0 * middle if high == math.inf else 0.5 * (low + high)
-    if high == math.inf:
-        return math.inf, low, high
+            middle = 0.5 * (low + high)
     return _sum_above(row, high) + (count - above) * high, low, high
 
 
