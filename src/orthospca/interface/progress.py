@@ -40,10 +40,11 @@ class Pace:
         self.started = self._changed = now
         self._seen: deque[tuple[float, float, int]] = deque()
         self._moved = now, math.inf
+        self._forming: float | None = None
 
     def note(self, now: float, progress: Progress) -> None:
         """Take note of where the search stands."""
-        gap = progress.gap
+        gap, self._forming = progress.gap, progress.forming
         if not self._seen or gap != self._seen[-1][1]:
             self._changed = now
         before = self._moved[1]
@@ -69,6 +70,8 @@ class Pace:
         (then, gap, nodes), (_, last_gap, last_nodes) = self._seen[0], self._seen[-1]
         seconds = max(now - max(then, now - RECENT), 1e-9)
         parts = []
+        if self._forming is not None:
+            parts.append(f"forming the covariance, {self._forming:.0%}")
         if last_nodes:
             speed = (last_nodes - nodes) / seconds
             each = f", {speed:.2g} a second" if speed > 0 else ""
@@ -188,7 +191,8 @@ class ProgressDisplay:
             self._take(prefix, progress)
 
     def _take(self, prefix: str, progress: Progress) -> None:
-        if not math.isfinite(progress.lower) and not math.isfinite(progress.upper):
+        known = math.isfinite(progress.lower) or math.isfinite(progress.upper)
+        if not known and progress.forming is None:
             return  # nothing is known yet
         last, now = self._last, self._clock()
         if last is not None and (last[0], last[1].stage) != (prefix, progress.stage):
@@ -223,6 +227,8 @@ class ProgressDisplay:
 
     def _line(self, prefix: str, progress: Progress) -> str:
         lower = f"{progress.lower:.6g}" if math.isfinite(progress.lower) else "none"
+        if progress.forming is not None:
+            return f"{prefix}{self._what(progress)}  forming the covariance {progress.forming:.0%}"
         return (
             f"{prefix}{self._what(progress)}  nodes {progress.nodes}  "
             f"lower {lower}  upper {progress.upper:.6g}  gap {format_gap(progress.gap)}"

@@ -196,6 +196,13 @@ class Solver(Limits):
         panel=SOLVER,
         metavar="NUMBER",
     )
+    memory_limit: str | None = member(
+        None,
+        "What a matrix formed from data may take, such as 4GB; half of what is free.",
+        "--memory",
+        panel=SOLVER,
+        metavar="SIZE",
+    )
 
     def settings(self, n_components: int, method: str = "branch-and-bound") -> dict[str, Any]:
         """The arguments of ``solve`` that are the same for every sparsity."""
