@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
 
 from orthospca._errors import InputError
 from orthospca._typing import AnyArray, Array
@@ -19,6 +18,9 @@ def validate_weights(sample_weight: Any, n_samples: int) -> Array:
     """Return one weight for each observation, all ones for None, or raise ``ValueError``."""
     if sample_weight is None:
         return np.ones(n_samples)
+    # Here, so that a solve need not wait for scikit-learn, which loads pandas where it is there.
+    from sklearn.utils import check_array
+
     weights: Array = check_array(
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
     )
