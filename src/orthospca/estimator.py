@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from orthospca._errors import InputError
-from orthospca._methods import Method, Objective
+from orthospca._methods import Method
 from orthospca._typing import AnyArray, Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
@@ -30,6 +31,7 @@ from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.model.validation import (
     column_name,
+    validate_choice,
     validate_complete,
     validate_covariance,
     validate_integer,
@@ -38,6 +40,11 @@ from orthospca.model.validation import (
 COVARIANCES = ("empirical", "correlation", "precomputed")
 #: Methods whose components are orthogonal, so that explained variances add up.
 ORTHOGONAL_METHODS = tuple(str(m) for m in Method if m is not Method.DEFLATION)
+#: Parameters that are passed on as they are.
+SETTINGS = (
+    *("objective", "method", "eps", "gap", "proof"),
+    *("time_limit", "node_limit", "memory_limit", "n_jobs"),
+)
 
 
 class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -217,41 +224,33 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         OrthogonalSparsePCA
             The fitted estimator.
         """
-        if self.covariance not in COVARIANCES:
-            known = ", ".join(map(repr, COVARIANCES))
-            raise InputError(f"covariance must be one of {known}, got {self.covariance!r}")
-        if self.method not in ORTHOGONAL_METHODS:
-            known = ", ".join(map(repr, ORTHOGONAL_METHODS))
-            raise InputError(f"method must be one of {known}, got {self.method!r}")
+        validate_choice("covariance", self.covariance, COVARIANCES)
+        validate_choice("method", self.method, ORTHOGONAL_METHODS)
         settings = self._settings()
-        together = settings.objective is Objective.JOINT
+        joint = settings.objective == "joint"
         teller = ProgressPrinter(
-            type(self).__name__, self.n_components, self.verbose, together=together
+            type(self).__name__, self.n_components, self.verbose, together=joint
         )
         # The limit is for everything, and so the clock starts before the data are looked at.
         watch = settings.watch(teller if self.verbose else None)
         if self.covariance == "precomputed":
             if sample_weight is not None:
                 raise InputError("sample_weight must be None with covariance='precomputed'")
-            dtype = np.dtype(np.float64)
-            Q: Array | DataCovariance = self._precomputed(X)
+            X = self._validated(X, dtype=np.float64)
+            Q: Array | DataCovariance = _precomputed(X)
             mean, scale = np.zeros(Q.shape[0]), np.ones(Q.shape[0])
         else:
-            X = self._observations(X, reset=True, ensure_min_samples=2)
-            dtype = X.dtype
+            X = self._observations(X, ensure_min_samples=2)
             Q = self._covariance_of(X, sample_weight)
             mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
         result = self._solve(Q, settings, watch)
         teller.close()
-        if self.covariance != "precomputed":
-            result = self._noting_constants(result, Q)
-        late = self.time_limit is not None and result.status is Status.TIME_LIMIT
-        if result.n_components == 0 and late:
-            raise self._too_short()
         if result.n_components == 0:
-            raise KeyboardInterrupt("interrupted before a component was found")
-        self._keep(result, mean.astype(dtype), scale.astype(dtype), dtype)
-        self._warn()
+            raise self._nothing_found(result.status is Status.TIME_LIMIT)
+        self.mean_, self.scale_ = mean.astype(X.dtype), scale.astype(X.dtype)
+        self._keep(result, X.dtype)
+        for sentence, kind in self._shortcomings():
+            warnings.warn(sentence, kind, stacklevel=2)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> AnyArray:
@@ -392,51 +391,37 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
-    def _observations(self, X: Any, *, reset: bool, ensure_min_samples: int = 1) -> Any:
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=("csr", "csc"),
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=ensure_min_samples,
-            ensure_all_finite="allow-nan",
+    def _validated(self, X: Any, **options: Any) -> Any:
+        nan = "allow-nan"  # it is refused with a sentence of our own
+        return validate_data(
+            self, X, accept_sparse=("csr", "csc"), ensure_all_finite=nan, **options
         )
-        validate_complete(X, getattr(self, "feature_names_in_", None))
+
+    def _observations(self, X: Any, **options: Any) -> Any:
+        X = self._validated(X, dtype=[np.float64, np.float32], **options)
+        validate_complete(X, self._names)
         return X
 
-    def _precomputed(self, X: Any) -> Array:
-        X = validate_data(
-            self,
-            X,
-            accept_sparse=("csr", "csc"),
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-        )
-        if X.shape[0] != X.shape[1]:
-            raise InputError(
-                f"X must be a square matrix with covariance='precomputed', got shape {X.shape}"
-            )
-        try:
-            return validate_covariance(X)
-        except ValueError as error:
-            sentence = str(error).replace("Q must", "X must", 1).replace("got nan", "got NaN", 1)
-            raise InputError(sentence) from None
+    @property
+    def _names(self) -> tuple[str, ...] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(names.tolist())
 
     def _covariance_of(self, X: Any, sample_weight: Any) -> DataCovariance:
         standardise = self.covariance == "correlation"
         try:
             return DataCovariance(X, correlation=standardise, sample_weight=sample_weight)
         except InputError as error:
-            names = getattr(self, "feature_names_in_", None)
 
             def named(found: re.Match[str]) -> str:
-                return f"feature {column_name(names, int(found[1]))}"
+                return f"feature {column_name(self._names, int(found[1]))}"
 
             sentence = re.sub(r"column (\d+)", named, str(error).replace(" of data", " of X"))
             raise InputError(sentence) from None
 
-    def _too_short(self) -> InputError:
+    def _nothing_found(self, late: bool) -> BaseException:
+        if not late or self.time_limit is None:
+            return KeyboardInterrupt("interrupted before a component was found")
         return InputError(
             f"time_limit must be long enough to form the covariance of X, got {self.time_limit}"
         )
@@ -444,18 +429,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _settings(self) -> Settings:
         validate_integer("n_components", self.n_components, 1)
         check_random_state(self.random_state)
-        return Settings.validate(
-            objective=self.objective,
-            method=self.method,
-            eps=self.eps,
-            gap=self.gap,
-            time_limit=self.time_limit,
-            node_limit=self.node_limit,
-            n_jobs=self.n_jobs,
-            tuning=self._tuning,
-            proof=self.proof,
-            memory_limit=self.memory_limit,
-        )
+        given = {name: getattr(self, name) for name in SETTINGS}
+        return Settings.validate(tuning=self._tuning, **given)
 
     def _solve(self, Q: Array | DataCovariance, settings: Settings, watch: Watch) -> Result:
         n = Q.shape[0]
@@ -463,78 +438,58 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             raise InputError(f"n_components={self.n_components} must be at most n_features={n}")
         sparsity = _at_most(self.sparsity, n)
         result = solve_with(Q, sparsity, self.n_components, settings, self.threshold, watch=watch)
-        names = getattr(self, "feature_names_in_", None)
-        return replace(result, feature_names=None if names is None else tuple(names.tolist()))
+        note = "" if self.covariance == "precomputed" else self._on_constants(Q)
+        note = "; ".join(filter(None, (result.note, note)))
+        return replace(result, feature_names=self._names, note=note)
 
-    def _noting_constants(self, result: Result, Q: Array | DataCovariance) -> Result:
-        """The result with a note that lists the constant features, which get no loading."""
+    def _on_constants(self, Q: Array | DataCovariance) -> str:
+        """A note that lists the constant features, which get no loading."""
         constant = Q.constant if isinstance(Q, DataCovariance) else ~Q.any(axis=0)
-        if not constant.any():
-            return result
-        names = getattr(self, "feature_names_in_", None)
-        listed = ", ".join(column_name(names, j) for j in np.flatnonzero(constant))
-        count = int(constant.sum())
-        noun = "constant feature has" if count == 1 else "constant features have"
-        note = f"{count} {noun} no variance: {listed}"
-        return replace(result, note="; ".join(filter(None, (result.note, note))))
+        listed = [column_name(self._names, j) for j in np.flatnonzero(constant)]
+        noun = "constant feature has" if len(listed) == 1 else "constant features have"
+        return f"{len(listed)} {noun} no variance: {', '.join(listed)}" if listed else ""
 
-    def _keep(self, result: Result, mean: AnyArray, scale: AnyArray, dtype: np.dtype[Any]) -> None:
-        trace, n = result.total_variance, result.n_features
-        variances = result.variances
+    def _keep(self, result: Result, dtype: np.dtype[Any]) -> None:
         self.result_ = result
         self.certificate_ = result.certificate
         self.status_ = result.status
         self.n_components_ = result.n_components
         self.components_ = result.components.astype(dtype)
-        self.mean_ = mean
-        self.scale_ = scale
-        self.explained_variance_ = variances
-        self.explained_variance_ratio_ = variances / (trace if trace > 0 else math.nan)
+        self.explained_variance_ = result.variances
+        self.explained_variance_ratio_ = result.explained_variance_ratio
         self.upper_bounds_ = result.upper_bounds
         self.gaps_ = result.gaps
-        left = n - self.n_components_
-        self.noise_variance_ = (trace - float(variances.sum())) / left if left else 0.0
+        left = result.n_features - result.n_components
+        rest = result.total_variance - float(result.variances.sum())
+        self.noise_variance_ = rest / left if left else 0.0
 
-    def _warn(self) -> None:
-        """Say what is missing, if anything is, and what to do about it."""
+    def _shortcomings(self) -> Iterator[tuple[str, type[Warning]]]:
+        """What is missing, if anything is, and what to do about it; each with its category."""
         found, asked, reason = self.n_components_, self.n_components, self.status_.value
         result, advice = self.result_, words.advice(self.result_)
-        open_stages = [stage for stage in result.stages if words.is_open(result, stage)]
-        if open_stages:
-            largest = format_gap(max(stage.gap for stage in open_stages))
-            missing = (
-                f"{len(open_stages)} of {found} components are not certified within the tolerance "
-                f"({reason}); the largest gap is {largest}. The components are orthogonal and "
-                "sparse, and upper_bounds_ are proved."
-            )
-            if words.is_set(result):
-                missing = (
-                    f"The set of {found} components is not certified within the tolerance "
-                    f"({reason}); its gap is {words.gap_of_set(result)}. The components are "
-                    "orthogonal and sparse, and result_.joint_upper_bound is proved."
-                )
-            warnings.warn(f"{missing} {advice}", ConvergenceWarning, stacklevel=3)
-        elif words.verdict(result) == words.TIES_OPEN:
-            warnings.warn(
-                f"Each component is certified, but {result.note}.", ConvergenceWarning, stacklevel=3
-            )
-        if found == asked:
-            return
-        if self.result_.exhausted:
-            warnings.warn(
-                f"n_components={asked} was asked for, but only {found} exist: it is proved that no "
-                "further vector that is sparse enough is orthogonal to them. Ask for fewer "
-                "components, or raise sparsity.",
-                UserWarning,
-                stacklevel=3,
-            )
-        else:
-            warnings.warn(
-                f"n_components={asked} was asked for, but only {found} were found ({reason}). "
-                f"{advice}",
+        open_gaps = [stage.gap for stage in result.stages if words.is_open(result, stage)]
+        whose, proved = f"{len(open_gaps)} of {found} components are", "upper_bounds_ are"
+        gap = f"the largest gap is {format_gap(max(open_gaps, default=0.0))}"
+        if words.is_set(result):
+            whose, proved = f"The set of {found} components is", "result_.joint_upper_bound is"
+            gap = f"its gap is {words.gap_of_set(result)}"
+        if open_gaps:
+            yield (
+                f"{whose} not certified within the tolerance ({reason}); {gap}. The components are "
+                f"orthogonal and sparse, and {proved} proved. {advice}",
                 ConvergenceWarning,
-                stacklevel=3,
             )
+        elif words.verdict(result) == words.TIES_OPEN:
+            yield f"Each component is certified, but {result.note}.", ConvergenceWarning
+        few = f"n_components={asked} was asked for, but only {found}"
+        if found < asked and result.exhausted:
+            yield (
+                f"{few} exist: it is proved that no further vector that is sparse enough is "
+                "orthogonal to them. Ask for fewer components, or raise sparsity.",
+                UserWarning,
+            )
+        elif found < asked:
+            yield f"{few} were found ({reason}). {advice}", ConvergenceWarning
 
     def _scores(self, X: Any) -> AnyArray:
         used = np.flatnonzero(self.components_.any(axis=0))
@@ -552,3 +507,15 @@ def _at_most(sparsity: Any, n: int) -> Any:
     if isinstance(sparsity, list | tuple | np.ndarray) and np.ndim(sparsity) == 1:
         return [_at_most(limit, n) for limit in sparsity]
     return sparsity
+
+
+def _precomputed(X: Any) -> Array:
+    if X.shape[0] != X.shape[1]:
+        raise InputError(
+            f"X must be a square matrix with covariance='precomputed', got shape {X.shape}"
+        )
+    try:
+        return validate_covariance(X)
+    except ValueError as error:
+        sentence = str(error).replace("Q must", "X must", 1).replace("got nan", "got NaN", 1)
+        raise InputError(sentence) from None

@@ -18,10 +18,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from orthospca._errors import InputError
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.data.covariance import DataCovariance
-from orthospca.model.validation import validate_covariance, validate_nonnegative
+from orthospca.model.validation import validate_choice, validate_covariance, validate_nonnegative
 from orthospca.numerics.rounding import raised
 
 INSIDE = ("kept", "thresholded")
@@ -124,8 +123,7 @@ def block_diagonalize(Q: Any, threshold: float, *, inside: str = "kept") -> Bloc
     0.2
     """
     delta = validate_nonnegative("threshold", threshold)
-    if inside not in INSIDE:
-        raise InputError(f"inside must be one of {', '.join(map(repr, INSIDE))}, got {inside!r}")
+    validate_choice("inside", inside, INSIDE)
     if isinstance(Q, DataCovariance):
         if delta > 0:
             return blocks_of_data(Q, delta, inside)

@@ -71,30 +71,14 @@ def load_colon(
     expression, tissues = _read(folder)
     names = np.array([f"gene{j}" for j in range(1, N_GENES + 1)])
     if variant == "raw":
-        return Dataset(
-            name="colon",
-            description="Expression of 2000 genes in 62 colon tissues (Alon et al. 1999).",
-            feature_names=tuple(names.tolist()),
-            data=expression,
-            target=tissues,
-        )
-    B, kept = _standardise(expression, n_genes)
-    return Dataset(
-        name="covcolon",
-        description=f"Products of {n_genes} standardised log expressions (Alon et al. 1999).",
-        feature_names=tuple(names[kept].tolist()),
-        data=B,
-        matrix=B.T @ B,
-        target=tissues,
-    )
-
-
-def _standardise(expression: Array, n_genes: int) -> tuple[Array, np.ndarray]:
-    """Logarithms standardised over each tissue, and the genes of largest variance."""
+        description = "Expression of 2000 genes in 62 colon tissues (Alon et al. 1999)."
+        return Dataset("colon", description, tuple(names.tolist()), expression, target=tissues)
     L = np.log(expression)
     B = (L - L.mean(axis=1, keepdims=True)) / L.std(axis=1, ddof=1, keepdims=True)
     kept = np.sort(np.argsort(-B.var(axis=0), kind="stable")[:n_genes])
-    return np.ascontiguousarray(B[:, kept]), kept
+    B = np.ascontiguousarray(B[:, kept])
+    description = f"Products of {n_genes} standardised log expressions (Alon et al. 1999)."
+    return Dataset("covcolon", description, tuple(names[kept].tolist()), B, B.T @ B, tissues)
 
 
 def _read(folder: str | os.PathLike[str] | None) -> tuple[Array, tuple[str, ...] | None]:
@@ -102,13 +86,11 @@ def _read(folder: str | os.PathLike[str] | None) -> tuple[Array, tuple[str, ...]
     if named:
         file = Path(named) / EXPRESSION_FILE
         if file.is_file():
+            expression = _checked(np.loadtxt(file, delimiter=",", ndmin=2), str(file))
             labels = Path(named) / TISSUE_FILE
-            return (
-                _checked(np.loadtxt(file, delimiter=",", ndmin=2), str(file)),
-                _tissue_names(labels.read_text(encoding="utf-8").split())
-                if labels.is_file()
-                else None,
-            )
+            if not labels.is_file():
+                return expression, None
+            return expression, _tissue_names(labels.read_text(encoding="utf-8").split())
         if folder is not None:
             raise FileNotFoundError(f"the folder {str(folder)!r} holds no file {EXPRESSION_FILE}")
     try:
@@ -118,15 +100,13 @@ def _read(folder: str | os.PathLike[str] | None) -> tuple[Array, tuple[str, ...]
             f"the colon data are not bundled: name a folder that holds {EXPRESSION_FILE} (argument "
             "folder, or environment variable ORTHOSPCA_DATA), or install pooch to download them"
         ) from None
-    pages = {
-        name: Path(
-            pooch.retrieve(
-                SOURCE + name, known_hash=known, fname=name, path=pooch.os_cache("orthospca")
-            )
-        ).read_text(encoding="latin-1")
+    place = pooch.os_cache("orthospca")
+    files = [
+        pooch.retrieve(SOURCE + name, known_hash=known, fname=name, path=place)
         for name, known in PAGES.items()
-    }
-    return parse_expression(pages["I2000.html"]), parse_tissues(pages["tissues.html"])
+    ]
+    expression_page, tissue_page = (Path(file).read_text(encoding="latin-1") for file in files)
+    return parse_expression(expression_page), parse_tissues(tissue_page)
 
 
 def parse_expression(page: str) -> Array:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from orthospca._errors import InputError
 from orthospca._typing import Array
@@ -114,7 +115,9 @@ def make_planted_blocks(
     U = np.zeros((n_components, n_features))
     order = rng.permutation(n_features)
     for i in range(n_components):
-        U[i, order[i * sparsity : (i + 1) * sparsity]] = _direction(rng, sparsity)
+        # Entries that are clearly nonzero.
+        u = rng.uniform(0.5, 1.0, sparsity) * rng.choice([-1.0, 1.0], sparsity)
+        U[i, order[i * sparsity : (i + 1) * sparsity]] = u / np.linalg.norm(u)
     Q = noise * np.eye(n_features) + (U.T * theta) @ U
     data = None
     if n_samples is not None:
@@ -234,13 +237,14 @@ def make_rank_one(
     v = rng.permutation(np.arange(1.0, n_features + 1.0)) * rng.choice([-1.0, 1.0], n_features)
     v /= np.linalg.norm(v)
     order = np.argsort(-np.abs(v))
-    pieces = [order[i : i + sparsity] for i in range(0, n_features, sparsity)]
-    X = np.zeros((len(pieces), n_features))
-    for x, piece in zip(X, pieces, strict=True):
-        x[piece] = v[piece] / np.linalg.norm(v[piece])
-    variances = np.array([strength * (v[piece] @ v[piece]) for piece in pieces])
+    # Row by row, the entries of one piece and zeros.
+    number = np.empty(n_features, dtype=int)
+    number[order] = np.arange(n_features) // sparsity
+    X = np.where(number == np.arange(number.max() + 1)[:, None], v, 0.0)
+    lengths = np.linalg.norm(X, axis=1)
+    X, variances = X / lengths[:, None], strength * lengths**2
     Q = strength * np.outer(v, v)
-    full = len(pieces) == n_features
+    full = len(X) == n_features
     return KnownAnswer("make_rank_one", Q, sparsity, X, variances, exhausted=full)
 
 
@@ -285,29 +289,15 @@ def make_path_dependent() -> tuple[KnownAnswer, KnownAnswer]:
     section "Discussion for future works".
     """
     Q = np.array([[5.0, 1.0, 0.0], [1.0, 5.0, 2.0], [0.0, 2.0, 2.0]])
-    paths = (
-        ([[1, 1, 0], [1, -1, 0], [0, 0, 1]], [6.0, 4.0, 2.0]),
-        ([[0, 2, 1], [1, 0, 0], [0, 1, -2]], [6.0, 5.0, 1.0]),
-    )
-    first, second = (
-        KnownAnswer(
-            "make_path_dependent",
-            Q.copy(),
-            2,
-            np.array(X, dtype=float) / np.linalg.norm(X, axis=1, keepdims=True),
-            np.array(variances),
-            unique=False,
-            exhausted=True,
+
+    def answer(X: list[list[float]], variances: list[float]) -> KnownAnswer:
+        vectors = np.array(X) / np.linalg.norm(X, axis=1, keepdims=True)
+        return KnownAnswer(
+            "make_path_dependent", Q.copy(), 2, vectors, np.array(variances), False, True
         )
-        for X, variances in paths
-    )
-    return first, second
 
-
-def _direction(rng: np.random.Generator, size: int) -> Array:
-    """A unit vector all of whose entries are clearly nonzero."""
-    u = rng.uniform(0.5, 1.0, size) * rng.choice([-1.0, 1.0], size)
-    return u / np.linalg.norm(u)
+    first = answer([[1, 1, 0], [1, -1, 0], [0, 0, 1]], [6.0, 4.0, 2.0])
+    return first, answer([[0, 2, 1], [1, 0, 0], [0, 1, -2]], [6.0, 5.0, 1.0])
 
 
 def _from_blocks(
@@ -315,14 +305,10 @@ def _from_blocks(
 ) -> KnownAnswer:
     """A matrix with a random rotation in each block and the given eigenvalues, block by block."""
     n = sum(sizes)
-    V = np.zeros((n, n))
     coordinates = rng.permutation(n)
-    start = 0
-    for size in sizes:
-        block = slice(start, start + size)
-        rotation, _ = np.linalg.qr(rng.standard_normal((size, size)))
-        V[np.ix_(np.arange(n)[block], coordinates[block])] = rotation
-        start += size
+    rotations = [np.linalg.qr(rng.standard_normal((size, size)))[0] for size in sizes]
+    V = np.zeros((n, n))
+    V[:, coordinates] = block_diag(*rotations)
     order = np.argsort(-values, kind="stable")
     V, values = V[order], values[order]
     Q = (V.T * values) @ V

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import resources
-from typing import Any
 
 import numpy as np
 
@@ -32,32 +31,20 @@ def load_pitprops() -> Dataset:
     """
     table = resources.files(__package__).joinpath("pitprops.csv").read_text(encoding="utf-8")
     header, *rows = table.splitlines()
-    return Dataset(
-        name="pitprops",
-        description="Correlations of 13 measurements on 180 pine props (Jeffers 1967).",
-        feature_names=tuple(header.split(",")),
-        matrix=np.array([[float(entry) for entry in row.split(",")] for row in rows]),
-    )
+    description = "Correlations of 13 measurements on 180 pine props (Jeffers 1967)."
+    matrix = np.loadtxt(rows, delimiter=",")
+    return Dataset("pitprops", description, tuple(header.split(",")), matrix=matrix)
 
 
 def load_wine() -> Dataset:
     """Wine: 13 chemical properties of 178 Italian wines of three cultivars, from scikit-learn."""
-    from sklearn.datasets import load_wine as load
-
-    return _from_sklearn(
-        "wine", "13 chemical properties of 178 wines of three cultivars (UCI).", load()
-    )
+    return _from_sklearn("wine", "13 chemical properties of 178 wines of three cultivars (UCI).")
 
 
 def load_breast_cancer() -> Dataset:
     """Breast cancer: 30 properties of cell nuclei in 569 biopsies, from scikit-learn."""
-    from sklearn.datasets import load_breast_cancer as load
-
-    return _from_sklearn(
-        "breast_cancer",
-        "30 properties of cell nuclei in 569 biopsies, Wisconsin diagnostic (UCI).",
-        load(),
-    )
+    description = "30 properties of cell nuclei in 569 biopsies, Wisconsin diagnostic (UCI)."
+    return _from_sklearn("breast_cancer", description)
 
 
 def load_digits(*, drop_constant: bool = True) -> Dataset:
@@ -71,29 +58,18 @@ def load_digits(*, drop_constant: bool = True) -> Dataset:
     drop_constant : bool, default=True
         Leave out the pixels that never change.
     """
-    from sklearn.datasets import load_digits as load
-
-    return _from_sklearn(
-        "digits",
-        "Grey values of 8 x 8 pixels of 1797 handwritten digits (UCI).",
-        load(),
-        drop_constant=drop_constant,
-    )
+    description = "Grey values of 8 x 8 pixels of 1797 handwritten digits (UCI)."
+    return _from_sklearn("digits", description, drop_constant)
 
 
-def _from_sklearn(
-    name: str, description: str, bunch: Any, *, drop_constant: bool = False
-) -> Dataset:
+def _from_sklearn(name: str, description: str, drop_constant: bool = False) -> Dataset:
+    from sklearn import datasets
+
+    bunch = getattr(datasets, f"load_{name}")()
     data = np.asarray(bunch.data, dtype=np.float64)
     names = np.asarray(bunch.feature_names, dtype=str)
     if drop_constant:
         keep = np.ptp(data, axis=0) > 0.0
         data, names = np.ascontiguousarray(data[:, keep]), names[keep]
     labels = np.asarray(bunch.target_names).astype(str)[bunch.target]
-    return Dataset(
-        name=name,
-        description=description,
-        feature_names=tuple(names.tolist()),
-        data=data,
-        target=tuple(labels.tolist()),
-    )
+    return Dataset(name, description, tuple(names.tolist()), data, target=tuple(labels.tolist()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,29 +22,79 @@ FORMAT = "orthospca-result"
 FORMAT_VERSION = 1
 
 
+def _status(name: str) -> Status:
+    return Status[name]
+
+
+def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else read(value)
+
+
+#: The fields of a result that a file has by their names, and how they are read back.
+RESULT: dict[str, Callable[[Any], Any]] = {
+    "method": str,
+    "objective": str,
+    "joint_upper_bound": float,
+    "status": _status,
+    "exhausted": bool,
+    "n_features": int,
+    "sparsity": tuple,
+    "guarantee": float,
+    "runtime": float,
+    "note": str,
+    "total_variance": float,
+    "feature_names": _or_none(tuple),
+}
+#: Those that files of earlier releases may lack.
+LATER = {"objective", "joint_upper_bound", "note"}
+#: The same of a component, beside its support and its loadings.
+COMPONENT: dict[str, Callable[[Any], Any]] = {
+    "variance": float,
+    "upper_bound": float,
+    "status": _status,
+    "nodes": int,
+    "runtime": float,
+    "deflated_variance": _or_none(float),
+    "closed_by": _or_none(ClosedBy),
+}
+#: An entry of the history is a list of these; the last one is missing in earlier releases.
+ENTRY = ("stage", "nodes", "open_nodes", "lower", "upper", "elapsed", "proved_by")
+
+
 def to_dict(result: Result) -> dict[str, Any]:
     """Return a result as plain Python objects."""
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
-        "method": result.method,
-        "objective": result.objective,
-        "joint_variance": _encode(result.joint_variance),
-        "joint_upper_bound": _encode(result.joint_upper_bound),
-        "status": result.status.name,
         "meaning": words.meaning(result),
-        "exhausted": result.exhausted,
-        "n_features": result.n_features,
-        "sparsity": list(result.sparsity),
-        "guarantee": _encode(result.guarantee),
-        "runtime": result.runtime,
-        "note": result.note,
-        "total_variance": _encode(result.total_variance),
-        "feature_names": None if result.feature_names is None else list(result.feature_names),
-        "components": [_component_to_dict(component) for component in result.stages],
-        "path": [_component_to_dict(component) for component in result.known_path],
-        "history": [_entry_to_list(entry) for entry in result.history],
+        "joint_variance": _plain(result.joint_variance),
+        **_named(result, RESULT),
+        "components": _plain(result.stages),
+        "path": _plain(result.known_path),
+        "history": _plain(result.history),
     }
+
+
+def _named(record: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: _plain(getattr(record, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON knows it."""
+    match value:
+        case Status():
+            return value.name
+        case Component():
+            loadings = value.vector[value.support].tolist()
+            found = {"support": value.support.tolist(), "loadings": loadings}
+            return found | _named(value, COMPONENT)
+        case Progress():
+            return list(_named(value, ENTRY).values())
+        case tuple():
+            return [_plain(each) for each in value]
+        case float() if not math.isfinite(value):
+            return str(value)  # JSON has no infinities, and ``float`` reads them back
+    return value
 
 
 def read_fields(path: str | Path) -> dict[str, Any]:
@@ -66,80 +117,33 @@ def read_fields(path: str | Path) -> dict[str, Any]:
 
 
 def _fields(content: dict[str, Any]) -> dict[str, Any]:
-    n_features = int(content["n_features"])
-    stages = [_component_from_dict(c, n_features) for c in content["components"]]
-    path = [_component_from_dict(c, n_features) for c in content.get("path", [])]
+    found = {
+        name: read(content[name])
+        for name, read in RESULT.items()
+        if name in content or name not in LATER
+    }
+    n_features = found["n_features"]
+    stages = [_component(record, n_features) for record in content["components"]]
     if content.get("objective") == "joint" and len(stages) > 1:
         # Earlier releases gave every component the status of the set.
         stages = [replace(stage, status=Status.PART_OF_SET) for stage in stages]
-    names = content["feature_names"]
-    return {
+    return found | {
         "stages": tuple(stages),
-        "n_features": n_features,
-        "sparsity": tuple(content["sparsity"]),
-        "status": Status[content["status"]],
-        "exhausted": bool(content["exhausted"]),
-        "method": content["method"],
-        "guarantee": float(content["guarantee"]),
-        "runtime": float(content["runtime"]),
-        "history": tuple(
-            Progress(e[0], e[1], e[2], float(e[3]), float(e[4]), e[5], -1, _means(*e[6:]))
-            for e in content["history"]
-        ),
-        "feature_names": None if names is None else tuple(names),
-        "total_variance": float(content["total_variance"]),
-        "note": str(content.get("note", "")),
-        "known_path": tuple(path),
-        "objective": str(content.get("objective", "stagewise")),
-        "joint_upper_bound": float(content.get("joint_upper_bound", math.nan)),
+        "known_path": tuple(_component(record, n_features) for record in content.get("path", [])),
+        "history": tuple(_entry(**dict(zip(ENTRY, e, strict=False))) for e in content["history"]),
     }
 
 
-def _component_to_dict(component: Component) -> dict[str, Any]:
-    return {
-        "support": component.support.tolist(),
-        "loadings": component.vector[component.support].tolist(),
-        "variance": _encode(component.variance),
-        "upper_bound": _encode(component.upper_bound),
-        "status": component.status.name,
-        "nodes": component.nodes,
-        "runtime": component.runtime,
-        "deflated_variance": _encode(component.deflated_variance),
-        "closed_by": component.closed_by,
-    }
-
-
-def _entry_to_list(entry: Progress) -> list[Any]:
-    bounds = _encode(entry.lower), _encode(entry.upper)
-    return [entry.stage, entry.nodes, entry.open_nodes, *bounds, entry.elapsed, entry.proved_by]
-
-
-def _component_from_dict(record: dict[str, Any], n_features: int) -> Component:
+def _component(record: dict[str, Any], n_features: int) -> Component:
     vector = np.zeros(n_features)
     if len(record["support"]) != len(record["loadings"]):
         raise InputError("support and loadings differ in length")
     vector[record["support"]] = record["loadings"]
     vector.flags.writeable = False
-    deflated = record["deflated_variance"]
-    return Component(
-        vector=vector,
-        variance=float(record["variance"]),
-        upper_bound=float(record["upper_bound"]),
-        status=Status[record["status"]],
-        nodes=int(record["nodes"]),
-        runtime=float(record["runtime"]),
-        deflated_variance=None if deflated is None else float(deflated),
-        closed_by=_means(record.get("closed_by")),
-    )
+    known = {"closed_by": None} | record  # files of earlier releases do not say it
+    return Component(vector, **{name: read(known[name]) for name, read in COMPONENT.items()})
 
 
-def _means(name: str | None = None) -> ClosedBy | None:
-    """What a bound rests on, if that is said."""
-    return ClosedBy(name) if name else None
-
-
-def _encode(number: float | None) -> float | str | None:
-    """JSON has no infinities: they travel as strings, which ``float`` reads back."""
-    if number is None or math.isfinite(number):
-        return number
-    return str(number)
+def _entry(lower: Any, upper: Any, proved_by: Any = None, **counts: Any) -> Progress:
+    by = _or_none(ClosedBy)(proved_by)
+    return Progress(lower=float(lower), upper=float(upper), proved_by=by, **counts)

@@ -13,7 +13,12 @@ from orthospca.model.limits import Watch
 from orthospca.model.memory import free_memory, validate_memory
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.tuning import DEFAULT, Tuning
-from orthospca.model.validation import validate_flag, validate_integer, validate_nonnegative
+from orthospca.model.validation import (
+    validate_choice,
+    validate_flag,
+    validate_integer,
+    validate_nonnegative,
+)
 
 
 @dataclass(frozen=True)
@@ -74,12 +79,8 @@ class Settings:
         memory_limit: Any = None,
     ) -> Settings:
         """Check the arguments; a bad one is a ``ValueError`` that names it."""
-        if not isinstance(method, str) or method not in list(Method):
-            names = ", ".join(repr(str(m)) for m in Method)
-            raise InputError(f"method must be one of {names}, got {method!r}")
-        if not isinstance(objective, str) or objective not in list(Objective):
-            names = ", ".join(repr(str(o)) for o in Objective)
-            raise InputError(f"objective must be one of {names}, got {objective!r}")
+        validate_choice("method", method, Method)
+        validate_choice("objective", objective, Objective)
         if objective != Objective.STAGEWISE and method != Method.BRANCH_AND_BOUND:
             raise InputError(
                 f"method must be 'branch-and-bound' unless objective is 'stagewise', got {method!r}"

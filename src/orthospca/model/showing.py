@@ -11,7 +11,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from orthospca._errors import InputError
+from orthospca.model.validation import validate_choice
 
 
 def picture(kinds: tuple[str, ...], kind: str, shown: Any, *given: Any, **options: Any) -> Any:
@@ -32,8 +32,7 @@ def picture(kinds: tuple[str, ...], kind: str, shown: Any, *given: Any, **option
     Picture
         Shows itself in a notebook; its ``axes`` and ``figure`` are those of matplotlib.
     """
-    if kind not in kinds:
-        raise InputError(f"kind must be one of {', '.join(map(repr, kinds))}, got {kind!r}")
+    validate_choice("kind", kind, kinds)
     plotting = _plotting()
     return plotting.Picture(getattr(plotting, f"plot_{kind}")(shown, *given, **options))
 

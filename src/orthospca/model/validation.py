@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import numbers
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from orthospca._errors import InputError
 from orthospca._typing import Array
@@ -113,15 +114,10 @@ def validate_complete(X: Any, names: Sequence[str] | None) -> None:
     names : sequence of str or None
         Of the features.
     """
-    entries = X.data if hasattr(X, "tocoo") else X
-    if not np.isnan(entries).any():
+    if not np.isnan(X.data if sparse.issparse(X) else X).any():
         return
-    if hasattr(X, "tocoo"):
-        stored = X.tocoo()
-        missing = np.isnan(stored.data)
-        rows, columns = stored.row[missing], stored.col[missing]
-    else:
-        rows, columns = np.nonzero(np.isnan(X))
+    rows, columns, values = sparse.find(X)
+    rows, columns = rows[np.isnan(values)], columns[np.isnan(values)]
     first = np.lexsort((columns, rows))[0]
     found, counts = np.unique(columns, return_counts=True)
     order = np.argsort(-counts, kind="stable")
@@ -203,6 +199,13 @@ def validate_nonnegative(name: str, value: Any) -> float:
     if not math.isfinite(value) or value < 0:
         raise InputError(f"{name} must be finite and not negative, got {value}")
     return float(value)
+
+
+def validate_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise ``ValueError`` unless ``value`` is one of the names."""
+    known = [str(choice) for choice in choices]
+    if not isinstance(value, str) or value not in known:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
 
 
 def validate_flag(name: str, value: Any) -> bool:

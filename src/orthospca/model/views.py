@@ -9,9 +9,9 @@ from html import escape
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from orthospca._errors import InputError
 from orthospca.model import words
 from orthospca.model.component import Component
+from orthospca.model.validation import validate_choice
 
 if TYPE_CHECKING:
     from orthospca.model.result import Result
@@ -164,8 +164,7 @@ def _chips(found: list[tuple[str, float]]) -> str:
 
 def frame(result: Result, kind: str) -> Any:
     """The result as a data frame of pandas."""
-    if kind not in FRAMES:
-        raise InputError(f"kind must be one of {', '.join(map(repr, FRAMES))}, got {kind!r}")
+    validate_choice("kind", kind, FRAMES)
     pandas = pandas_or_error("Result.to_frame")
     if kind == "loadings":
         names = result.feature_names or range(result.n_features)

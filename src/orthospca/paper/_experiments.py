@@ -31,7 +31,6 @@ class Run:
     Attributes
     ----------
     algorithm : str
-    sparsity : int
     components : array of shape (K, n)
     variances : array of shape (K,)
         ``xᵀQx`` in the matrix itself.
@@ -46,7 +45,6 @@ class Run:
     """
 
     algorithm: str
-    sparsity: int
     components: Array
     variances: Array
     deflated: Array
@@ -70,9 +68,9 @@ def load_covcolon(order: int = ORDER) -> tuple[Array, str]:
     otherwise it is derived from the expression data, which agrees to five digits.
     """
     folder = os.environ.get("ORTHOSPCA_DATA")
-    for name in ("CovColon_20.csv", "CovColon_500.csv"):
-        file = Path(folder, name) if folder else None
-        if file is not None and file.is_file():
+    for name in ("CovColon_20.csv", "CovColon_500.csv") if folder else ():
+        file = Path(str(folder), name)
+        if file.is_file():
             matrix = read_table(file, header=False).square()
             if len(matrix) >= order:
                 return matrix[:order, :order].copy(), name
@@ -106,7 +104,6 @@ def orthogonal_run(
     result = solve(Q, sparsity, count, method=method, gap=GAP, threshold=threshold)
     return Run(
         GS if method == "enumeration" else method,
-        sparsity,
         result.components,
         result.variances,
         result.variances,
@@ -118,25 +115,18 @@ def orthogonal_run(
 
 def deflation_run(Q: Array, sparsity: int, count: int) -> Run:
     """The baseline ``A ← (I - xxᵀ)A(I - xxᵀ)``, each first component by the same enumeration."""
-    adjusted = Q
-    vectors, deflated, seconds = [], [], []
+    adjusted, stages = Q, []
     for _ in range(count):
-        (component,) = solve(adjusted, sparsity, method="enumeration").stages
-        x = component.vector
-        vectors.append(x)
-        deflated.append(component.variance)
-        seconds.append(component.runtime)
-        image = adjusted @ x
-        adjusted = (
-            adjusted - np.outer(x, image) - np.outer(image, x) + float(x @ image) * np.outer(x, x)
-        )
+        (stage,) = solve(adjusted, sparsity, method="enumeration").stages
+        stages.append(stage)
+        project = np.eye(len(Q)) - np.outer(stage.vector, stage.vector)
+        adjusted = project @ adjusted @ project
         adjusted = 0.5 * (adjusted + adjusted.T)
-    X = np.array(vectors)
+    X = np.array([stage.vector for stage in stages])
     variances = np.einsum("ki,ij,kj->k", X, Q, X)
-    times = np.array(seconds)
-    return Run(
-        DEFLATION, sparsity, X, variances, np.array(deflated), times, float(times.sum()), False
-    )
+    deflated = np.array([stage.variance for stage in stages])
+    seconds = np.array([stage.runtime for stage in stages])
+    return Run(DEFLATION, X, variances, deflated, seconds, float(seconds.sum()), False)
 
 
 def fastest(make: Callable[[], Run], repeats: int, budget: float) -> Run:

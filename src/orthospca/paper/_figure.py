@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from orthospca.paper._run import Experiments
 
 LABELS = {GS: "GS-SPCA (orthogonal)", DEFLATION: "deflation (not orthogonal)"}
+AXES = {"r": "r", "sparsity": "sparsity p"}
 LOOP = "plain Python loop, on average"
 
 
@@ -26,14 +27,13 @@ def draw_panels(found: Experiments) -> Any:
     for ax, panel in zip(figure.subplots(4, 3).flat, panels(found), strict=True):
         lines = []
         for tone, (algorithm, label) in enumerate(LABELS.items()):
-            points = [(p, r, value) for own, p, r, value in panel.points if own == algorithm]
-            x = [float(r if panel.across == "r" else p) for p, r, _ in points]
+            rows: list[Any] = [row for row in panel.rows if row["algorithm"] == algorithm]
+            x, y = [row[panel.across] for row in rows], [row["value"] for row in rows]
             # Where it is proved that no further orthogonal component exists.
             last = f"no more after {len(x)}" if panel.ended and algorithm == GS else ""
-            y = [value for _, _, value in points]
             lines.append(Line(label, x, y, tone=tone, ending=last))
         left = panel.quantity if panel.letter in "adgj" else ""
-        _draw(ax, panel.title, lines, Axis(panel.across, whole=True), left, panel.log)
+        _draw(ax, panel.title, lines, Axis(AXES[panel.across], whole=True), left, panel.log)
         ax.set_title(f"({panel.letter})", loc="left", fontsize=12)
     return _with_legend(figure, 2)
 

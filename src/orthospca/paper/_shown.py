@@ -33,59 +33,56 @@ class PaperPanel:
     ----------
     letter, title, quantity : str
     across : str
-        What the abscissa is: "r" or "sparsity p".
-    points : list of tuple
-        Algorithm, sparsity, r and value.
+        What the abscissa is, by its name in a row: "r" or "sparsity".
     log : bool
     ended : bool
         Whether it was proved that no further orthogonal component exists.
+    rows : list of Row
+        The points.
     """
 
     letter: str
     title: str
     quantity: str
     across: str
-    points: list[tuple[str, int, int, float]]
     log: bool
     ended: bool
+    rows: list[Row]
 
 
 def panels(found: Experiments) -> list[PaperPanel]:
     """The twelve panels of the paper's figure."""
     letters = iter("abcdefghijkl")
     made = []
+    headings = ("panel", "algorithm", "sparsity", "r", "quantity", "value")
     for quantity, (name, log) in QUANTITIES.items():
         for p, r in zip(found.plan.sparsities, found.plan.counts, strict=True):
+            letter = next(letters)
             if name:
                 runs = (found.orthogonal[p], found.deflation[p])
                 title, across, ended = f"sparsity p = {p}", "r", runs[0].exhausted
                 points = [
-                    (run.algorithm, p, place, float(value))
+                    (letter, run.algorithm, p, place, quantity, float(value))
                     for run in runs
                     for place, value in enumerate(getattr(run, name), start=1)
                 ]
             else:
-                title, across, ended = f"the first r = {r} components", "sparsity p", False
+                title, across, ended = f"the first r = {r} components", "sparsity", False
                 points = [
-                    (run.algorithm, q, r, float(run.seconds[:r].sum()))
+                    (letter, run.algorithm, q, r, quantity, float(run.seconds[:r].sum()))
                     for q, swept in found.sweep.items()
                     for run in swept
                     if len(run.seconds) >= r
                 ]
-            made.append(PaperPanel(next(letters), title, quantity, across, points, log, ended))
+            rows: list[Row] = [dict(zip(headings, point, strict=True)) for point in points]
+            made.append(PaperPanel(letter, title, quantity, across, log, ended, rows))
     return made
 
 
 def files(found: Experiments) -> dict[str, list[Row]]:
     """The rows of each file."""
-    headings = ("panel", "algorithm", "sparsity", "r", "quantity", "value")
-    points = [
-        dict(zip(headings, (each.letter, own, p, r, each.quantity, value), strict=True))
-        for each in panels(found)
-        for own, p, r, value in each.points
-    ]
     return {
-        "panels.csv": points,
+        "panels.csv": [row for panel in panels(found) for row in panel.rows],
         "speed.csv": speed_rows(found),
         "decomposition.csv": _decomposition_rows(found),
         "paths.csv": path_rows(found),
