@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 #: Characters that HTML has no place for, not even as references.
 FORBIDDEN = re.compile(
@@ -13,6 +13,9 @@ FORBIDDEN = re.compile(
 )
 #: What could end a script, begin a comment in it, or break a line where JavaScript sees one.
 UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029\x7f\ufffe\uffff"}
+
+#: The attribute of cells that are aligned to the right.
+CLASS_NUMBER = ' class="n"'
 
 
 class Html(str):
@@ -65,9 +68,8 @@ def facts(pairs: Iterable[tuple[str, object]], kind: str = "") -> Html:
 
 
 def table(
-    headings: Sequence[object],
-    rows: Iterable[Sequence[object]],
-    numbers: Sequence[int] | int,
+    rows: Sequence[Mapping[str, object]],
+    text: Collection[str] = (),
     *,
     caption: str = "",
     kind: str = "",
@@ -78,10 +80,10 @@ def table(
 
     Parameters
     ----------
-    headings : sequence
-    rows : iterable of sequences
-    numbers : int or sequence of int
-        Columns that are aligned to the right: the first so many, or those with these numbers.
+    rows : sequence of mappings
+        What stands below each heading.
+    text : collection of str
+        Headings of columns that are aligned to the left; the others are numbers.
     caption : str
         What the table is, for those who hear it.
     kind : str
@@ -91,26 +93,17 @@ def table(
     tall : bool
         Whether it scrolls downwards too.
     """
-    right = set(range(numbers) if isinstance(numbers, int) else numbers)
-    sides = ["number" if j in right else "" for j in range(len(headings))]
-    head = element(
-        "tr",
-        *(
-            element("th", h, class_=side, scope="col")
-            for h, side in zip(headings, sides, strict=True)
-        ),
+
+    def cell(heading: str, value: object) -> str:
+        return f"<td{'' if heading in text else CLASS_NUMBER}>{escape(value)}</td>"
+
+    headings = (
+        element("th", heading, class_="" if heading in text else "number", scope="col")
+        for heading in (rows[0] if rows else ())
     )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td class="n">{escape(c)}</td>' if side else f"<td>{escape(c)}</td>"
-            for c, side in zip(row, sides, strict=True)
-        )
-        + "</tr>"
-        for row in rows
-    )
+    body = "".join(f"<tr>{''.join(map(cell, row, row.values()))}</tr>" for row in rows)
     content = [element("caption", caption)] if caption else []
-    content += [element("thead", head), element("tbody", Html(body))]
+    content += [element("thead", element("tr", *headings)), element("tbody", Html(body))]
     given = {"role": "region", "tabindex": "0", "aria_label": caption} if caption else {}
     made = element("table", *content, class_=kind, id=name)
     return element("div", made, class_="wide tall" if tall else "wide", **given)

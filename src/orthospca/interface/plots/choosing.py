@@ -12,7 +12,7 @@ from orthospca import Alternatives
 from orthospca._typing import Array, IntArray
 from orthospca.choosing.selection import in_words
 from orthospca.interface.alternatives import below_best, most_frequent
-from orthospca.interface.plots.results import NOTHING
+from orthospca.interface.plots.results import NOTHING, in_groups
 from orthospca.interface.plots.spec import XY, Axis, Band, Dots, Grid, Line, Mark
 from orthospca.interface.plots.text import counted, not_shown, plain, signed
 from orthospca.result import Component, Status, format_gap
@@ -38,9 +38,9 @@ def path_variance(path: SparsityPath) -> XY:
     sums = [float(result.variances.sum()) for result in results]
     bounds = [float(np.maximum(r.upper_bounds, r.variances).sum()) for r in results]
     done = [result.status.finished for result in results]
+    found = [(v, b, d, "") for v, b, d in zip(sums, bounds, done, strict=True)]
     total = results[0].total_variance if results else math.nan
     count = max((result.n_components for result in results), default=1)
-    found = [(v, b, d, "") for v, b, d in zip(sums, bounds, done, strict=True)]
     caption = f"Variance of {together(count)}. Take the point from which further variables are no "
     caption += "longer worth reading."
     return _by_sparsity(path.sparsities[: len(results)], found, total, count, caption)
@@ -68,8 +68,7 @@ def _by_sparsity(
     caption: str,
 ) -> XY:
     """A line through variances; of each also its bound, whether it is certified, and its gap."""
-    has_total = math.isfinite(total) and total > 0.0
-    scale, unit = (100.0 / total, " %") if has_total else (1.0, "")
+    scale, unit = (100.0 / total, " %") if total > 0.0 else (1.0, "")
     values, bounds = [scale * v for v, _, _, _ in found], [scale * b for _, b, _, _ in found]
     is_open = [not done for _, _, done, _ in found]
     tips = [
@@ -89,20 +88,14 @@ def _by_sparsity(
         f"A line: the variance of {together(count)} by the number of variables allowed.",
         marks,
         BY_SPARSITY,
-        Axis("% of the total variance" if has_total else "variance", zero=True),
+        Axis("% of the total variance" if total > 0.0 else "variance", zero=True),
         near="x",
     )
 
 
 def entering_order(X: Array, most: int) -> tuple[IntArray, int]:
     """Return the features in use, those that enter first first; and how many are left out."""
-    used = X != 0
-    times = used.sum(axis=0)
-    found = np.flatnonzero(times)
-    kept = found[np.argsort(-times[found], kind="stable")[:most]]
-    first = used[:, kept].argmax(axis=0) if len(X) else kept
-    order = np.lexsort((kept, -times[kept], first))
-    return kept[order], len(found) - len(kept)
+    return in_groups(np.count_nonzero(X, axis=0), X != 0, most)
 
 
 def path_loadings(
@@ -146,18 +139,8 @@ def path_loadings(
 def held_out(found: CrossValidation) -> XY:
     """Variance explained in rows held out, by sparsity, beside that of the rows fitted."""
     if not found.n_folds:
-        nothing = [Line("", (), ())]
-        why = "no fold was done"
-        return XY(
-            "held-out",
-            "Cross-validated variance",
-            "",
-            "",
-            nothing,
-            BY_SPARSITY,
-            Axis(""),
-            empty=why,
-        )
+        title, why = "Cross-validated variance", "no fold was done"
+        return XY("held-out", title, "", "", [], BY_SPARSITY, BY_SPARSITY, empty=why)
     p, best = list(found.sparsities), found.suggested
     mean, fitted = 100 * found.mean, (100 * found.fitted_mean).tolist()
     error = np.nan_to_num(100 * found.standard_error)
@@ -201,11 +184,9 @@ def most_selected(found: Stability, most: int, least: float = 0.0) -> tuple[IntA
     own = found.result.components != 0
     strength = found.frequencies.max(axis=0, initial=0.0) + own.any(axis=0)
     ever = np.flatnonzero((found.overall > 0) | own.any(axis=0))
-    wanted = ever[(strength[ever] >= least)]
-    kept = wanted[np.argsort(-strength[wanted], kind="stable")[:most]]
-    home = (found.frequencies + own)[:, kept].argmax(axis=0) if len(kept) else kept
-    order = np.lexsort((kept, -strength[kept], home))
-    return kept[order], len(ever) - len(kept)
+    often = ever[strength[ever] >= least]
+    rows, _ = in_groups(strength, found.frequencies + own, most, often)
+    return rows, len(ever) - len(rows)
 
 
 def selection(found: Stability, most: int, least: float = 0.0) -> Grid:
@@ -250,7 +231,7 @@ def stability_by_sparsity(found: StabilityPath) -> XY:
         "Stability of the selection by sparsity",
         "1: every resample selects the same variables; 0: as if drawn by lot.",
         "Lines: stability of each component by sparsity.",
-        marks or [Line("", (), ())],
+        marks,
         BY_SPARSITY,
         Axis("stability", zero=True),
     )

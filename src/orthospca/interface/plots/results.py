@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,27 +37,44 @@ def strongest(vector: Array, which: Iterable[int]) -> list[int]:
     return sorted(map(int, which), key=lambda j: (-abs(vector[j]), j))
 
 
-def by_component(X: Array, most: int | None = None) -> IntArray:
+def by_component(X: Array, most: int | None = None) -> tuple[IntArray, int]:
     """The variables in use: grouped by the component in which they load most, as strongly.
 
     Parameters
     ----------
     X : ndarray of shape (K, n)
     most : int, optional
-        So many of them, with the largest loadings.
+        So many of them, with the largest loadings; how many others there are is returned too.
     """
-    strength = np.abs(X).max(axis=0, initial=0.0)
-    used = np.flatnonzero(strength)
+    return in_groups(np.abs(X).max(axis=0, initial=0.0), np.abs(X), most)
+
+
+def in_groups(
+    strength: Array, belongs: Array, most: int | None, among: IntArray | None = None
+) -> tuple[IntArray, int]:
+    """Return variables that have a strength, group by group; and how many are left out.
+
+    Parameters
+    ----------
+    strength : ndarray of shape (n,)
+        The strongest come first within a group, and are kept if there are too many.
+    belongs : ndarray of shape (groups, n)
+        How much a variable belongs to each group: its own is the first one with the most.
+    most : int, optional
+        How many are kept.
+    among : ndarray of int, optional
+        In place of those that have a strength.
+    """
+    used = np.flatnonzero(strength) if among is None else among
     kept = used[np.argsort(-strength[used], kind="stable")[:most]]
-    home = np.abs(X[:, kept]).argmax(axis=0) if len(X) else kept
-    return kept[np.lexsort((kept, -strength[kept], home))]
+    home = belongs[:, kept].argmax(axis=0) if len(belongs) else np.zeros(len(kept))
+    return kept[np.lexsort((kept, -strength[kept], home))], len(used) - len(kept)
 
 
 def loadings(result: Result, names: Sequence[str], most: int) -> Grid:
     """A row for each variable in use, a column for each component."""
     X = result.components
-    rows = by_component(X, most)
-    left_out = int(np.any(X, axis=0).sum()) - len(rows)
+    rows, left_out = by_component(X, most)
     numbers = [str(k) for k in range(1, len(X) + 1)]
     return Grid(
         "loadings",
@@ -80,7 +98,7 @@ def many_loadings(result: Result, names: Sequence[str]) -> Grid:
     """As :func:`loadings`, for more variables or components than have room for their names."""
     X = result.components
     # Within a component from the most positive to the most negative, so that signs are in blocks.
-    used = by_component(X)
+    used, _ = by_component(X)
     home = np.abs(X[:, used]).argmax(axis=0)
     columns = used[np.lexsort((-X[home, used], home))]
     X = X[:, columns]
@@ -106,30 +124,26 @@ def many_loadings(result: Result, names: Sequence[str]) -> Grid:
 
 def scree(result: Result, eigenvalues: Array) -> XY:
     """Variance of each component beside ordinary PCA, if its variances are given."""
-    total = result.total_variance
-    has_total = math.isfinite(total) and total > 0.0
-    count = result.n_components
+    total, count = result.total_variance, result.n_components
     dense = eigenvalues[: max(count, 1)]
 
     def share(variance: float, text: str) -> str:
-        return text.format(percent(variance / total)) if has_total else ""
+        return text.format(percent(variance / total)) if total > 0.0 else ""
 
     label = "sparse, orthogonal" + share(float(result.variances.sum()), ": {} in all")
     if result.method == "deflation":
         label = "sparse, by deflation (not orthogonal)"
-    tips, x_open, bounds = [], [], []
-    for k, c in enumerate(result.stages, start=1):
-        bound = words.rounded_up(c.upper_bound) if words.is_set(result) else c.upper_bound
-        written = plain(bound, 6 if words.is_set(result) else 5)
+    tips, bounds = [], {}
+    for k, (c, line) in enumerate(zip(result.stages, words.lines(result), strict=False), start=1):
+        written = plain(line.upper_bound, 6 if words.is_set(result) else 5)
         tip = f"component {k}: {plain(c.variance, 5)}{share(c.variance, ' ({})')}"
         tip += f"\n{words.bound_label(result)} {written}"
         if len(dense):
             value = float(dense[k - 1])
             tip += f"\nordinary PCA {plain(value, 5)}{share(value, ' ({})')}"
         tips.append(tip)
-        if words.is_open(result, c) and math.isfinite(bound) and result.method != "deflation":
-            x_open.append(float(k))
-            bounds.append(bound)
+        if words.is_open(result, c) and result.method != "deflation":
+            bounds[float(k)] = line.upper_bound
     x = range(1, count + 1)
     marks: list[Mark] = [Bars(label, x, result.variances.tolist(), tips)]
     told, beside = f"Bars: variance of {count} sparse components.", ""
@@ -139,8 +153,10 @@ def scree(result: Result, eigenvalues: Array) -> XY:
         marks.append(Line(name, line, dense.tolist(), tone=1, dots=count <= MOST_DOTS))
         told += " Line: those of ordinary PCA."
         beside = ", beside ordinary PCA, which uses all variables"
-    if bounds:
-        marks.append(Caps(f"{words.bound_label(result)}, gap open", x_open, bounds))
+    if all(map(math.isfinite, bounds.values())) and bounds:
+        marks.append(
+            Caps(f"{words.bound_label(result)}, gap open", list(bounds), list(bounds.values()))
+        )
     return XY(
         "variance",
         "Variance of each component",
@@ -182,10 +198,9 @@ def gaps(result: Result, most: int | None = None) -> XY:
     by_stage: dict[int, list[tuple[float, float, int]]] = {}
     for entry in result.history:
         by_stage.setdefault(entry.stage, []).append((entry.elapsed, entry.gap, entry.nodes))
-    starts, end = {}, 0.0
-    for stage in sorted(by_stage):
-        starts[stage], end = end, by_stage[stage][-1][0]
-    longest = sorted(by_stage, key=lambda s: starts[s] - by_stage[s][-1][0])[:most]
+    ends = {stage: by_stage[stage][-1][0] for stage in sorted(by_stage)}
+    starts = dict(zip(ends, [0.0, *ends.values()], strict=False))
+    longest = sorted(ends, key=lambda stage: starts[stage] - ends[stage])[:most]
     marks = []
     for stage in sorted(longest):
         # The last entry, and so many of the others that a line can show.
@@ -198,9 +213,8 @@ def gaps(result: Result, most: int | None = None) -> XY:
             f"{whose}, {plain(t, 3)} s\ngap {format_gap(g)}\n{nodes} nodes"
             for t, g, nodes in entries
         ]
-        ending = "all" if together else str(stage + 1)
-        line = Line("", times, values, tips, stage % TONES, step=True, dots=False, ending=ending)
-        marks.append(line)
+        look = Line("", times, values, tips, stage % TONES, step=True, dots=False)
+        marks.append(replace(look, ending="all" if together else str(stage + 1)))
     caption = (
         "How the distance between the component in hand and the proved bound closed. A line ends, "
         "with the number of its component, where the certificate was complete or the search ended."
@@ -217,7 +231,7 @@ def gaps(result: Result, most: int | None = None) -> XY:
         caption,
         f"The proved gap of {'the set' if together else f'{len(marks)} components'} over time, on "
         "a logarithmic scale.",
-        marks or [Line("", (), ())],
+        marks,
         Axis("seconds", zero=True),
         Axis("gap", log=True, floor=SMALLEST_GAP, write=lambda v: f"{plain(100 * v, 2)} %"),
         left_out=left_out if len(marks) < len(by_stage) else "",

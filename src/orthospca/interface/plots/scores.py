@@ -9,7 +9,7 @@ import numpy as np
 
 from orthospca._typing import Array
 from orthospca.interface.grouping import Group
-from orthospca.interface.plots.results import strongest
+from orthospca.interface.plots.results import in_groups, strongest
 from orthospca.interface.plots.spec import XY, Arrows, Axis, Dots
 from orthospca.interface.plots.text import percent, plain, shortened, signed
 from orthospca.result import Result
@@ -98,10 +98,8 @@ def biplot(
 ) -> XY:
     """The same with an arrow for each variable of the two components, the strongest if many."""
     X = result.components[list(pair)]
-    strength = np.abs(X).max(axis=0)
-    used = np.flatnonzero(strength)
-    chosen = used[np.argsort(-strength[used], kind="stable")[:most]]
-    reach = np.array([max(map(abs, v), default=0.0) for v in _coordinates(points)])
+    chosen, left_out = in_groups(np.abs(X).max(axis=0), X[:0], most)
+    reach = np.array([max(map(abs, numbers), default=0.0) for numbers in points.reach()])
     largest = np.abs(X[:, chosen]).max(axis=1, initial=0.0)
     scale = 0.85 * float(min(reach[largest > 0] / largest[largest > 0], default=1.0)) or 1.0
     labels = [str(names[j]) for j in chosen]
@@ -124,13 +122,9 @@ def biplot(
         "values of a variable lie. A variable of one component only lies on its axis.",
         told=f"Biplot: {points.told[11:-1]}, and arrows for {len(chosen)} variables.",
         marks=[*faint, arrows],
-        left_out=f"the {len(chosen)} largest of {len(used)} loadings are drawn"
-        * (len(used) > len(chosen)),
+        left_out=f"the {len(chosen)} largest of {len(chosen) + left_out} loadings are drawn"
+        * bool(left_out),
     )
-
-
-def _coordinates(points: XY) -> tuple[list[float], list[float]]:
-    return [v for m in points.marks for v in m.x], [v for m in points.marks for v in m.y]
 
 
 def disjoint(result: Result) -> bool:

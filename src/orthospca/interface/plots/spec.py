@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -164,12 +164,18 @@ class _Plot:
         What it is, and what to see in it.
     told : str
         The picture in words.
+    left_out : str
+        What is not shown, in a few words.
+    empty : str
+        Why there is nothing to see, if there is not.
     """
 
     name: str
     title: str
     caption: str
     told: str
+    left_out: str = field(default="", kw_only=True)
+    empty: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -186,10 +192,6 @@ class XY(_Plot):
         Which mark is meant by a pointer: the nearest one, or that at the nearest abscissa.
     cross : bool
         Lines through the origin.
-    left_out : str
-        What is not shown, in a few words.
-    empty : str
-        Why there is nothing to see, if there is not.
     """
 
     marks: Sequence[Mark]
@@ -199,13 +201,15 @@ class XY(_Plot):
     height: float = 290.0
     near: str = "xy"
     cross: bool = False
-    left_out: str = ""
-    empty: str = ""
+
+    def reach(self) -> tuple[list[float], list[float]]:
+        """The numbers on each axis for which there must be room."""
+        reached = [mark.reach() for mark in self.marks]
+        return [v for across, _ in reached for v in across], [v for _, up in reached for v in up]
 
     def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """From where to where the axes go."""
-        reach = [mark.reach() for mark in self.marks]
-        across, up = ([v for numbers in each for v in numbers] for each in zip(*reach, strict=True))
+        across, up = self.reach()
         return self.x.range(across), self.y.range(up)
 
 
@@ -242,8 +246,6 @@ class Grid(_Plot):
         Cells with a frame.
     beside : sequence of float, optional
         A share for each row, drawn as a bar beside it.
-    left_out, empty : str
-        As in :class:`XY`.
     """
 
     values: Any
@@ -261,8 +263,6 @@ class Grid(_Plot):
     named: bool = True
     framed: Any = None
     beside: Sequence[float] | None = None
-    left_out: str = ""
-    empty: str = ""
 
     @property
     def size(self) -> tuple[float, float]:

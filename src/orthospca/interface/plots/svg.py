@@ -236,7 +236,7 @@ def _xy(spec: XY) -> Chart:
     for value, text in written:
         drawing.line(left, frame.y(value), right, frame.y(value), "grid")
         drawing.text(left - 6, frame.y(value) + 4, text, "tick", "end")
-    low, high = spread(v for mark in spec.marks for v in mark.reach()[0])
+    low, high = spread(spec.reach()[0])
     for value in ticks(x, *x_range, max(3, int((right - left) / (30 if x.whole else 62)))):
         if not x.whole or low <= value <= high:
             drawing.line(frame.x(value), bottom, frame.x(value), bottom + 4, "axis")

@@ -32,6 +32,8 @@ LEAST = 0.02
 MOST_SUPPORTS, MOST_LINES = 1000, 500
 #: Components whose variables are shown by sparsity.
 MOST_COMPONENTS = 6
+#: What is known of rows held out.
+HELD_OUT = ("held out", "± s.e.", "fitted")
 NEAR = (
     "Which other choices of variables come close. A list is complete where it is proved that no "
     "other choice of as many variables is within the tolerance."
@@ -184,28 +186,28 @@ def _resampled(found: Sequence[Stability]) -> str:
 def _variance(found: SparsityPath) -> Html:
     total = found.results[0].total_variance
     rows = [
-        [
-            q,
-            f"{result.variances.sum():#.6g}",
-            percent(float(result.variances.sum()) / total) if total > 0 else "",
-            format_gap(float(result.gaps.max())),
-            result.status.value,
-        ]
+        {
+            "variables": q,
+            "variance": f"{result.variances.sum():#.6g}",
+            "of total": percent(float(result.variances.sum()) / total) if total > 0 else "",
+            "largest gap": format_gap(float(result.gaps.max())),
+            "status": result.status.value,
+        }
         for q, result in zip(found.sparsities, found, strict=True)
     ]
-    headings = ["variables", "variance", "of total", "largest gap", "status"]
-    numbers = table(headings, rows, 4, caption="Variance by sparsity")
+    numbers = table(rows, ("status",), caption="Variance by sparsity")
     return figure(choosing.path_variance(found), numbers=numbers)
 
 
 def _held_out(found: CrossValidation) -> Html:
     columns = (found.mean, np.nan_to_num(found.standard_error), found.fitted_mean)
     rows = [
-        [q, *(f"{100 * v:.1f} %" for v in values), "suggested" * (q == found.suggested)]
+        {"variables": q}
+        | {name: f"{100 * v:.1f} %" for name, v in zip(HELD_OUT, values, strict=True)}
+        | {"": "suggested" * (q == found.suggested)}
         for q, *values in zip(found.sparsities, *columns, strict=True)
     ]
-    headings = ["variables", "held out", "± s.e.", "fitted", ""]
-    numbers = table(headings, rows, 4, caption="Variance in rows held out, by sparsity")
+    numbers = table(rows, ("",), caption="Variance in rows held out, by sparsity")
     return figure(choosing.held_out(found), numbers=numbers)
 
 
@@ -215,12 +217,12 @@ def _variables(found: SparsityPath) -> Panel:
     for k in range(min(count, MOST_COMPONENTS)):
         X, names = found.loadings(k), found.feature_names
         drawn = figure(choosing.path_loadings(X, found.sparsities, names, k, MOST_ROWS))
-        changes = table(
-            ["variables", "enter", "leave"],
-            [[c.sparsity, ", ".join(c.entered), ", ".join(c.left)] for c in found.changes(k)],
-            1,
-            caption=f"What enters and leaves component {k + 1}",
-        )
+        rows = [
+            {"variables": c.sparsity, "enter": ", ".join(c.entered), "leave": ", ".join(c.left)}
+            for c in found.changes(k)
+        ]
+        caption = f"What enters and leaves component {k + 1}"
+        changes = table(rows, ("enter", "leave"), caption=caption)
         numbers = folded(f"Component {k + 1}: enters and leaves", changes)
         body = Html(side_by_side(drawn) + numbers)
         content.append(folded(f"Component {k + 1}", body) if k else body)
@@ -267,36 +269,38 @@ def _stability(found: Stability | StabilityPath, unfolded: int) -> Panel:
 
 
 def _stability_by_sparsity(found: StabilityPath) -> Html:
-    indices = np.asarray(found.indices)
-    rows = [[q, *map(in_words, row)] for q, row in zip(found.sparsities, indices, strict=True)]
-    headings = ["variables", *(f"component {k + 1}" for k in range(indices.shape[1]))]
-    numbers = table(headings, rows, len(headings), caption="Stability by sparsity")
+    rows = [
+        {"variables": q} | {f"component {k}": in_words(v) for k, v in enumerate(row, start=1)}
+        for q, row in zip(found.sparsities, np.asarray(found.indices), strict=True)
+    ]
+    numbers = table(rows, caption="Stability by sparsity")
     return figure(choosing.stability_by_sparsity(found), numbers=numbers)
 
 
 def _selection_table(found: Stability) -> Html:
     rows, _ = choosing.most_selected(found, MOST_LINES)
-    names, X, K = found.feature_names, found.result.components, len(found.frequencies)
+    components = found.result.components
     lines = [
-        [
-            names[j],
-            *(f"{share:.0%}" for share in found.frequencies[:, j]),
-            f"{found.overall[j]:.0%}",
-            ", ".join(str(k + 1) for k in np.flatnonzero(X[:, j])),
-        ]
+        {"variable": found.feature_names[j]}
+        | {f"component {k}": f"{v:.0%}" for k, v in enumerate(found.frequencies[:, j], start=1)}
+        | {"any": f"{found.overall[j]:.0%}"}
+        | {"in all rows": ", ".join(str(k + 1) for k in np.flatnonzero(components[:, j]))}
         for j in rows
     ]
-    headings = ["variable", *(f"component {k + 1}" for k in range(K)), "any", "in all rows"]
-    caption = "How often variables are selected"
-    right = range(1, K + 2)
-    numbers = table(headings, lines, right, caption=caption, kind="sortable", tall=True)
+    text, caption = ("variable", "in all rows"), "How often variables are selected"
+    numbers = table(lines, text, caption=caption, kind="sortable", tall=True)
     alike = zip(found.indices, found.similarities.mean(0), found.overlaps.mean(0), strict=True)
-    agreement = table(
-        ["component", "stability", "mean |cos|", "mean overlap"],
-        [[k, in_words(a), f"{b:.2f}", f"{c:.2f}"] for k, (a, b, c) in enumerate(alike, start=1)],
-        4,
-        caption="Agreement of the components of resamples with those of all rows",
-    )
+    agreed = [
+        {
+            "component": k,
+            "stability": in_words(a),
+            "mean |cos|": f"{b:.2f}",
+            "mean overlap": f"{c:.2f}",
+        }
+        for k, (a, b, c) in enumerate(alike, start=1)
+    ]
+    caption = "Agreement of the components of resamples with those of all rows"
+    agreement = table(agreed, caption=caption)
     return Html(agreement + folded("The numbers", numbers))
 
 
@@ -322,12 +326,17 @@ def _alternatives(found: Alternatives, number: int) -> Html:
     if len(found) < 2:
         return told
     below = below_best(found)
-    rows: list[list[object]] = [
-        [i + 1, f"{found.variances[i]:#.6g}", below[i], named(", ".join(found.names(support)))]
+    rows = [
+        {
+            "#": i + 1,
+            "variance": f"{found.variances[i]:#.6g}",
+            "below the best": below[i],
+            "variables": named(", ".join(found.names(support))),
+        }
         for i, support in enumerate(found.supports[:MOST_SUPPORTS])
     ]
-    headings = ["#", "variance", "below the best", "variables"]
-    numbers = table(headings, rows, 3, caption="Choices of variables", tall=len(rows) > 20)
+    tall = len(rows) > 20
+    numbers = table(rows, ("variables",), caption="Choices of variables", tall=tall)
     rest = len(found) - MOST_SUPPORTS
     if rest > 0:
         numbers = Html(numbers + paragraph(f"{rest} more are in alternatives.csv.", kind="note"))

@@ -204,23 +204,25 @@ def _part(section: Section, k: int, component: Component) -> Html:
 
 def _loadings(section: Section, number: int) -> Panel:
     count, order, X = section.result.n_components, section.order, section.result.components
+    names = {j: {"variable": named(section.names[j])} for j in order}
+    rows: list[dict[str, object]]
     if count <= MOST_COLUMNS:
-        headings = ["variable", *map(str, range(1, count + 1))]
-        rows: list[list[object]] = [
-            [named(section.names[j]), *(signed(x) if x else "" for x in X[:, j])]
+        rows = [
+            names[j] | {str(k): signed(x) if x else "" for k, x in enumerate(X[:, j], start=1)}
             for j in order[:MOST_ROWS]
         ]
         left_out = len(order) - len(rows)
     else:
-        headings = ["variable", "component", "loading"]
         pairs = [(j, k) for j in order for k in range(count) if X[k, j]]
         kept = set(sorted(pairs, key=lambda pair: -abs(X[pair[1], pair[0]]))[:MOST_ROWS])
         rows = [
-            [named(section.names[j]), k + 1, signed(X[k, j])] for j, k in pairs if (j, k) in kept
+            names[j] | {"component": k + 1, "loading": signed(X[k, j])}
+            for j, k in pairs
+            if (j, k) in kept
         ]
         left_out = len(pairs) - len(rows)
-    name, numbers, caption = f"loadings{number}", range(1, len(headings)), "Loadings by variable"
-    made = table(headings, rows, numbers, caption=caption, kind="sortable", name=name, tall=True)
+    name, caption = f"loadings{number}", "Loadings by variable"
+    made = table(rows, ("variable",), caption=caption, kind="sortable", name=name, tall=True)
     search = Html(
         '<label>Search <input type="search" placeholder="part of a name" '
         f'data-filters="{name}"></label> <output aria-live="polite">{len(rows)} rows</output>'
@@ -296,15 +298,13 @@ def _variance(section: Section) -> Panel:
         meaning = "The matrix has no positive trace, so there is no total to take a share of."
     else:
         drawn.append(figure(results.explained(result, section.eigenvalues)))
-        shares = [result.variances / total]
-        headings = ["#", "share of the total", "so far"]
+        shares = {"share of the total": result.variances / total}
         meaning = (
             "The components are orthogonal, so their variances add up to what their span explains, "
             "as in ordinary PCA, whose components use every variable. "
         )
         if compared:
-            shares.append(section.eigenvalues[: result.n_components] / total)
-            headings += ["ordinary PCA", "so far"]
+            shares["ordinary PCA"] = section.eigenvalues[: result.n_components] / total
             meaning += (
                 "No choice of as many orthogonal components explains more than those of ordinary "
                 "PCA: the difference is the price of sparsity."
@@ -314,9 +314,11 @@ def _variance(section: Section) -> Panel:
                 " Here it is proved that no further component exists: there are fewer components "
                 "than variables, and what they explain stays below 100 %."
             )
-        columns = [numbers for share in shares for numbers in (share, share.cumsum())]
-        rows = [[k, *map(percent, row)] for k, row in enumerate(zip(*columns, strict=True), 1)]
-        made = table(headings, rows, len(headings), caption="Shares of the total variance")
+        rows: list[dict[str, object]] = [{"#": k} for k in range(1, result.n_components + 1)]
+        for name, share in shares.items():
+            for row, value, so_far in zip(rows, share, share.cumsum(), strict=True):
+                row |= {name: percent(value), f"{name}, so far": percent(so_far)}
+        made = table(rows, caption="Shares of the total variance")
         content.append(folded("The numbers", made))
     content = [side_by_side(*drawn), *content, paragraph(meaning)]
     return Panel("variance", "Explained variance", tuple(content), lead)
@@ -328,15 +330,18 @@ def _fewer_variables(section: Section) -> Panel:
     before: set[int] = set()
     for p, c in enumerate(path, start=1):
         now = set(c.support.tolist())
-        changes = [
-            ", ".join(names[j] for j in results.strongest(c.vector, which))
-            for which in (now - before, before - now)
-        ]
-        bound = f"{c.upper_bound:#.6g}"
-        rows.append([p, f"{c.variance:#.6g}", bound, format_gap(c.gap), *changes])
+        changed = {"enter": now - before, "leave": before - now}
+        row = {
+            "variables": p,
+            "variance": f"{c.variance:#.6g}",
+            "proved bound": f"{c.upper_bound:#.6g}",
+            "gap": format_gap(c.gap),
+        }
+        for name, which in changed.items():
+            row[name] = ", ".join(names[j] for j in results.strongest(c.vector, which))
+        rows.append(row)
         before = now
-    headings = ["variables", "variance", "proved bound", "gap", "enter", "leave"]
-    numbers = table(headings, rows, 4, caption="The first component by sparsity")
+    numbers = table(rows, ("enter", "leave"), caption="The first component by sparsity")
     drawn = [figure(choosing.stage_variance(path, section.result.total_variance), numbers=numbers)]
     X = np.array([c.vector for c in path])
     if np.any(X, axis=0).sum() <= MOST_NAMES // 2 and len(path) <= 2 * MOST_NUMBERS:
@@ -348,29 +353,20 @@ def _fewer_variables(section: Section) -> Panel:
 
 def _proof(section: Section) -> Panel:
     result = section.result
-    deflated = result.method == "deflation"
-    headings = ["#", "variance", "proved upper bound", "gap", "nodes", "seconds", "status"]
-    if deflated:
-        headings.insert(2, "in the adjusted matrix")
     rows = []
     for line in words.lines(result):
-        row: list[object] = [
-            line.name,
-            f"{line.variance:#.6g}",
-            f"{line.upper_bound:#.6g}",
-            line.gap,
-            "" if line.nodes is None else line.nodes,
-            "" if line.runtime is None else f"{line.runtime:.3g}",
-            line.status,
-        ]
-        if deflated:
-            row.insert(2, f"{line.deflated_variance:#.6g}")
+        row: dict[str, object] = {"#": line.name, "variance": f"{line.variance:#.6g}"}
+        if result.method == "deflation":
+            row["in the adjusted matrix"] = f"{line.deflated_variance:#.6g}"
+        row["proved upper bound"] = f"{line.upper_bound:#.6g}"
+        row["gap"] = line.gap
+        row["nodes"] = "" if line.nodes is None else line.nodes
+        row["seconds"] = "" if line.runtime is None else f"{line.runtime:.3g}"
+        row["status"] = line.status
         rows.append(row)
     caption, tall = "Variances and bounds", len(rows) > 20
-    numbers = len(headings) - 1
-    content: list[object] = [
-        table(headings, rows, numbers, caption=caption, kind="sortable", tall=tall)
-    ]
+    made = table(rows, ("status",), caption=caption, kind="sortable", tall=tall)
+    content: list[object] = [made]
     lead = "How far each component is proved to be the best of its stage, and how to check it."
     if words.is_set(result):
         lead = "How far the set is proved to be the best one, and how to check it."

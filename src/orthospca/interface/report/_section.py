@@ -82,4 +82,5 @@ class Section:
     @cached_property
     def order(self) -> list[int]:
         """The variables in use: grouped by the component in which they load most, as strongly."""
-        return [int(j) for j in by_component(self.result.components)]
+        order, _ = by_component(self.result.components)
+        return order.tolist()
