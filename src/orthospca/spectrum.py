@@ -115,19 +115,15 @@ def _lanczos(
 
 def _products(Q: DataCovariance) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
     """Multiplication by B and by Bᵀ; sparse data are centred in the product, not in storage."""
-    source = Q.source
-    if not isinstance(source, SparseColumns):
-        return (
-            lambda v: sum((Q.factor(part) @ v[part] for part in _parts(Q)), np.zeros(Q.n_samples)),
-            lambda u: Q.times(u[:, None])[:, 0],
-        )
-    data, transposed = source.data, source.data.T.tocsr()
-    weights = 1.0 / source.divisor
-    shift = source.mean * weights
-    return (
-        lambda v: data @ (weights * v) - shift @ v,
-        lambda u: weights * (transposed @ u) - shift * u.sum(),
-    )
+
+    def times(v: Array) -> Array:
+        source = Q.source
+        if isinstance(source, SparseColumns):
+            weights = v / source.divisor
+            return np.asarray(source.data @ weights) - source.mean @ weights
+        return sum((Q.factor(part) @ v[part] for part in _parts(Q)), np.zeros(Q.n_samples))
+
+    return times, lambda u: Q.times(u[:, None])[:, 0]
 
 
 def _parts(Q: DataCovariance) -> list[IntArray]:

@@ -73,7 +73,7 @@ def experiments(small_matrix, tmp_path_factory) -> Run:
 def split_genes(p: int, threshold: float) -> Split:
     """The genes, split into blocks and solved as a whole."""
     Q, _ = load_covcolon()
-    return split(Q, p, 20, threshold, ("enumeration",), 1, 0.0, 5)
+    return split(Q, p, 20, threshold, ("enumeration",), TINY)
 
 
 @pytest.mark.parametrize("p", [3, 5, pytest.param(8, marks=pytest.mark.slow)])
@@ -233,7 +233,7 @@ def test_nothing_to_split(small_matrix, monkeypatch):
     monkeypatch.setattr(
         _run, "load_covcolon", lambda order=9: (small_matrix[:order, :order], "random")
     )
-    assert split(small_matrix, 2, 2, 0.0, ("enumeration",), 1, 0.0, 5) is None
+    assert split(small_matrix, 2, 2, 0.0, ("enumeration",), TINY) is None
     found = _run.measure(small_matrix, replace(TINY, thresholds=(0.0,), growth_threshold=0.0))
     assert found.splits == [] and found.growth_splits == []
     assert not any("Decomposition" in text for text in findings(found))

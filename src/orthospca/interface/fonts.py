@@ -8,36 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+#: What the fonts of one large family are called after, the scripts of most readers first.
+NOTO = (
+    *("CJK SC", "CJK JP", "SC", "JP", "KR", "Arabic", "Hebrew", "Devanagari", "Bengali", "Tamil"),
+    *("Thai", "Georgian", "Armenian", "Ethiopic", "Symbols 2"),
+)
 #: Fonts with many scripts, or with one that is read by many; of Linux, macOS and Windows.
 FALLBACKS = (
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "Noto Sans SC",
-    "Noto Sans JP",
-    "Noto Sans KR",
-    "WenQuanYi Zen Hei",
-    "Droid Sans Fallback",
-    "PingFang SC",
-    "Hiragino Sans",
-    "Apple SD Gothic Neo",
-    "Microsoft YaHei",
-    "Yu Gothic",
-    "Malgun Gothic",
-    "Noto Sans Arabic",
-    "Noto Sans Hebrew",
-    "Noto Sans Devanagari",
-    "Noto Sans Bengali",
-    "Noto Sans Tamil",
-    "Noto Sans Thai",
-    "Noto Sans Georgian",
-    "Noto Sans Armenian",
-    "Noto Sans Ethiopic",
-    "Nirmala UI",
-    "Leelawadee UI",
-    "Segoe UI",
-    "Arial Unicode MS",
-    "Noto Sans Symbols 2",
-    "Segoe UI Symbol",
+    *(f"Noto Sans {script}" for script in NOTO),
+    *("WenQuanYi Zen Hei", "Droid Sans Fallback"),
+    *("PingFang SC", "Hiragino Sans", "Apple SD Gothic Neo"),
+    *("Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "Nirmala UI", "Leelawadee UI", "Segoe UI"),
+    *("Arial Unicode MS", "Segoe UI Symbol"),
 )
 #: Beyond this, letters are in other scripts than Latin, Greek and Cyrillic.
 LAST_OF_THE_FIRST = 0x052F

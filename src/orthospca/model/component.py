@@ -196,9 +196,9 @@ class Component:
         )
 
 
-def comparable(number: float | None) -> float | str | None:
-    """Return a number that equals itself: NaN, which stands for a missing one, is put in words."""
-    return "nan" if number is not None and math.isnan(number) else number
+def comparable(value: object) -> object:
+    """Return what equals itself: NaN, which stands for a missing number, is put in words."""
+    return "nan" if value != value else value
 
 
 def relative_gap(lower: float, upper: float) -> float:

@@ -38,6 +38,12 @@ __all__ = [
 #: The pictures of a result: ``plot_loadings`` and so on of :mod:`orthospca.plotting`.
 PICTURES = ("loadings", "scree", "orthogonality", "convergence", "scores", "biplot")
 
+#: Fields in which equal results agree: what was asked, and what was answered.
+COMPARED = (
+    *("method", "objective", "n_features", "feature_names", "sparsity", "total_variance"),
+    *("status", "exhausted", "guarantee", "joint_upper_bound", "stages"),
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
@@ -243,19 +249,7 @@ class Result:
 
     def _key(self) -> tuple[object, ...]:
         """What was asked and answered."""
-        return (
-            self.method,
-            self.n_features,
-            self.feature_names,
-            self.sparsity,
-            self.status,
-            self.exhausted,
-            comparable(self.guarantee),
-            comparable(self.total_variance),
-            self.objective,
-            comparable(self.joint_upper_bound),
-            self.stages,
-        )
+        return tuple(comparable(getattr(self, name)) for name in COMPARED)
 
     def __getstate__(self) -> dict[str, Any]:
         # What climbs holds the matrix.

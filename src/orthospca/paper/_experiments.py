@@ -24,6 +24,42 @@ MOST_REPEATS = 15
 GS, DEFLATION = "GS-SPCA", "deflation"
 
 
+@dataclass(frozen=True)
+class Plan:
+    """How much to run.
+
+    Attributes
+    ----------
+    sparsities : tuple of int
+        Those of the paper: a column of panels each.
+    sweep : tuple of int
+        Sparsities of panels g to i.
+    counts : tuple of int
+        How many components panels g to i time.
+    repeats, budget : int, float
+        Each time is the shortest of so many runs, and of more within so many seconds.
+    sample : int
+        Supports timed in each stage where the plain loop is extrapolated.
+    thresholds : tuple of float
+        Those by which the matrix is made block-diagonal; pictures show the first.
+    orders, growth_sparsity, growth_count, growth_threshold
+        Sizes of the leading parts on which methods are compared beyond the paper, and the sparsity,
+        the number of components and the threshold there.
+    """
+
+    sparsities: tuple[int, ...] = (3, 5, 8)
+    sweep: tuple[int, ...] = tuple(range(2, 11))
+    counts: tuple[int, ...] = (3, 5, 8)
+    repeats: int = 3
+    budget: float = 2.0
+    sample: int = 1000
+    thresholds: tuple[float, ...] = (150.0, 100.0, 200.0)
+    orders: tuple[int, ...] = (20, 40, 80, 160)
+    growth_sparsity: int = 5
+    growth_count: int = 3
+    growth_threshold: float = 200.0
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """The components of one matrix, one after another.
@@ -129,19 +165,10 @@ def deflation_run(Q: Array, sparsity: int, count: int) -> Run:
     return Run(DEFLATION, X, variances, deflated, seconds, float(seconds.sum()), False)
 
 
-def fastest(make: Callable[[], Run], repeats: int, budget: float) -> Run:
-    """Run several times and keep each component's shortest time: the rest is other programs.
-
-    Parameters
-    ----------
-    make : callable
-    repeats : int
-        How often at least.
-    budget : float
-        Seconds to go on for, because short times are the noisiest.
-    """
-    runs = [make() for _ in range(repeats)]
-    while sum(run.total_seconds for run in runs) < budget and len(runs) < MOST_REPEATS:
+def fastest(make: Callable[[], Run], plan: Plan) -> Run:
+    """Run several times and keep each component's shortest time: the rest is other programs."""
+    runs = [make() for _ in range(plan.repeats)]
+    while sum(run.total_seconds for run in runs) < plan.budget and len(runs) < MOST_REPEATS:
         runs.append(make())
     return replace(
         runs[0],

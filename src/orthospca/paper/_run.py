@@ -16,6 +16,7 @@ from orthospca.interface.plotting import has_matplotlib
 from orthospca.interface.screen import Screen, show
 from orthospca.paper._experiments import (
     ORDER,
+    Plan,
     Run,
     deflation_run,
     fastest,
@@ -31,57 +32,9 @@ from orthospca.paper._words import findings
 
 say = Screen().say
 WHOLE = ("enumeration", "eigenvalue", "branch-and-bound")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How much to run.
-
-    Attributes
-    ----------
-    sparsities : tuple of int
-        Those of the paper: a column of panels each.
-    sweep : tuple of int
-        Sparsities of panels g to i.
-    counts : tuple of int
-        How many components panels g to i time.
-    repeats, budget : int, float
-        Each time is the shortest of so many runs, and of more within so many seconds.
-    sample : int
-        Supports timed in each stage where the plain loop is extrapolated.
-    thresholds : tuple of float
-        Those by which the matrix is made block-diagonal; pictures show the first.
-    orders, growth_sparsity, growth_count, growth_threshold
-        Sizes of the leading parts on which methods are compared beyond the paper, and the sparsity,
-        the number of components and the threshold there.
-    """
-
-    sparsities: tuple[int, ...] = (3, 5, 8)
-    sweep: tuple[int, ...] = tuple(range(2, 11))
-    counts: tuple[int, ...] = (3, 5, 8)
-    repeats: int = 3
-    budget: float = 2.0
-    sample: int = 1000
-    thresholds: tuple[float, ...] = (150.0, 100.0, 200.0)
-    orders: tuple[int, ...] = (20, 40, 80, 160)
-    growth_sparsity: int = 5
-    growth_count: int = 3
-    growth_threshold: float = 200.0
-
-    @property
-    def effort(self) -> tuple[int, float, int]:
-        """How long times are taken."""
-        return self.repeats, self.budget, self.sample
-
-
 FULL = Plan()
 QUICK = Plan(
-    sweep=tuple(range(2, 7)),
-    repeats=1,
-    budget=0.0,
-    sample=200,
-    thresholds=(150.0,),
-    orders=(20, 40),
+    sweep=(2, 3, 4, 5, 6), repeats=1, budget=0.0, sample=200, thresholds=(150.0,), orders=(20, 40)
 )
 
 
@@ -93,7 +46,7 @@ class Experiments:
     plan: Plan
     orthogonal: dict[int, Run]
     deflation: dict[int, Run]
-    sweep: dict[int, tuple[Run, Run]]
+    sweep: dict[int, tuple[Run, ...]]
     comparisons: list[Comparison]
     splits: list[Split]
     growth: list[Comparison]
@@ -123,27 +76,24 @@ def run_paper(output: Path, *, quick: bool = False, plan: Plan | None = None) ->
 
 def measure(Q: Array, plan: Plan) -> Experiments:
     """Run all experiments of a plan."""
-    orthogonal, deflation, comparisons = {}, {}, []
+    orthogonal, deflation, sweep = {}, {}, {}
+    comparisons: list[Comparison] = []
+    splits: list[Split | None] = []
     n, most = len(Q), max(plan.counts)
-    repeated = partial(fastest, repeats=plan.repeats, budget=plan.budget)
     for p in plan.sparsities:
         say(f"sparsity {p}: all components")
-        runs = {method: repeated(partial(orthogonal_run, Q, p, n, method)) for method in WHOLE}
-        orthogonal[p] = runs["enumeration"]
-        deflation[p] = repeated(partial(deflation_run, Q, p, n))
-        comparisons += compare(Q, p, runs, plan.sample, plan.repeats)
-    sweep = {}
+        compared = compare(Q, p, {m: partial(orthogonal_run, Q, p, n, m) for m in WHOLE}, plan)
+        comparisons += compared
+        orthogonal[p] = compared[0].run
+        deflation[p] = fastest(partial(deflation_run, Q, p, n), plan)
     for p in plan.sweep:
         say(f"sparsity {p}: the first {most} components")
-        sweep[p] = (
-            repeated(partial(orthogonal_run, Q, p, most, "enumeration")),
-            repeated(partial(deflation_run, Q, p, most)),
-        )
-    splits = []
+        runs = (partial(orthogonal_run, method=WHOLE[0]), deflation_run)
+        sweep[p] = tuple(fastest(partial(run, Q, p, most), plan) for run in runs)
     for threshold in plan.thresholds:
         for p in plan.sparsities:
             say(f"threshold {threshold:g}, sparsity {p}: all components, by blocks")
-            splits.append(split(Q, p, n, threshold, WHOLE[:1], *plan.effort))
+            splits.append(split(Q, p, n, threshold, WHOLE[:1], plan))
     several = [made for made in splits if made is not None]
     return Experiments(
         Q, plan, orthogonal, deflation, sweep, comparisons, several, *_grow(plan), follow_paths()
@@ -161,11 +111,9 @@ def _grow(plan: Plan) -> tuple[list[Comparison], list[Split]]:
         except InputError:
             break
         say(f"the first {order} genes: {count} components with sparsity {p}")
-        run = partial(orthogonal_run, block, p, count)
-        runs = {m: fastest(partial(run, m), plan.repeats, plan.budget) for m in WHOLE[1:]}
-        growth += compare(block, p, runs, plan.sample, plan.repeats)
-        threshold = plan.growth_threshold
-        splits.append(split(block, p, count, threshold, WHOLE[1:], *plan.effort))
+        runs = {m: partial(orthogonal_run, block, p, count, m) for m in WHOLE[1:]}
+        growth += compare(block, p, runs, plan)
+        splits.append(split(block, p, count, plan.growth_threshold, WHOLE[1:], plan))
     return growth, [made for made in splits if made is not None]
 
 

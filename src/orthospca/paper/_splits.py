@@ -7,6 +7,7 @@ components of A are not those of Q: what they are worth there, the upper bounds 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,8 +15,8 @@ import numpy as np
 
 from orthospca import solve
 from orthospca._typing import Array
-from orthospca.blocks import Blocks, block_diagonalize
-from orthospca.paper._experiments import GAP, Run, fastest, orthogonal_run
+from orthospca.blocks import block_diagonalize
+from orthospca.paper._experiments import GAP, Plan, Run, fastest, orthogonal_run
 from orthospca.paper._plain import PlainTime, time_plain
 from orthospca.result import Result, format_gap
 
@@ -63,16 +64,16 @@ class Comparison:
 def compare(
     Q: Array,
     p: int,
-    runs: dict[str, Run],
-    sample: int,
-    repeats: int,
+    makes: Mapping[str, Callable[[], Run]],
+    plan: Plan,
     threshold: float = 0.0,
     largest: int | None = None,
 ) -> list[Comparison]:
-    """Time the plain loop on the same sequence of components, the first run's."""
+    """Time methods, and the plain loop on the same sequence of components, the first one's."""
+    runs = {method: fastest(make, plan) for method, make in makes.items()}
     reference = next(iter(runs.values()))
     stages = len(reference.variances) + reference.exhausted
-    plain = time_plain(Q, p, reference.components, stages, sample, repeats)
+    plain = time_plain(Q, p, reference.components, stages, plan.sample, plan.repeats)
     rest = (plain, threshold, largest or len(Q))
     return [Comparison(len(Q), p, run, method, *rest) for method, run in runs.items()]
 
@@ -128,14 +129,7 @@ class Split:
 
 
 def split(
-    Q: Array,
-    sparsity: int,
-    count: int,
-    threshold: float,
-    whole: tuple[str, ...],
-    repeats: int,
-    budget: float,
-    sample: int,
+    Q: Array, sparsity: int, count: int, threshold: float, whole: tuple[str, ...], plan: Plan
 ) -> Split | None:
     """Solve the block-diagonal matrix of a threshold in both ways; None if there is one block.
 
@@ -146,22 +140,20 @@ def split(
     threshold : float
     whole : tuple of str
         Methods for the matrix as a whole.
-    repeats, budget : int, float
-        Each time is the shortest of so many runs, and of more within so many seconds.
-    sample : int
-        Supports timed in each stage where the plain loop is extrapolated.
+    plan : Plan
+        How long times are taken.
     """
     found = block_diagonalize(Q, threshold)
     if found.n_blocks == 1:
         return None
     A = found.matrix(Q)
-    undivided = _one_block(len(Q))
+    # All indices together: the solver would split along exact zeros by itself otherwise.
+    undivided = block_diagonalize(np.ones(Q.shape), 0.0)
     run = partial(orthogonal_run, A, sparsity, count)
-    repeated = partial(fastest, repeats=repeats, budget=budget)
-    runs = {m: repeated(partial(run, m, undivided)) for m in whole}
-    runs |= {name: repeated(partial(run, m)) for m, name in BY_BLOCKS.items()}
+    makes = {m: partial(run, m, undivided) for m in whole}
+    makes |= {name: partial(run, m) for m, name in BY_BLOCKS.items()}
     sizes = tuple(sorted(found.sizes.tolist(), reverse=True))
-    compared = compare(A, sparsity, runs, sample, repeats, threshold, sizes[0])
+    compared = compare(A, sparsity, makes, plan, threshold, sizes[0])
     original = solve(Q, sparsity, count, method="enumeration", gap=GAP, threshold=found)
     return Split(
         threshold, sizes, sparsity, compared[: len(whole)], compared[len(whole) :], original
@@ -177,8 +169,3 @@ def sizes_of(sizes: tuple[int, ...]) -> str:
 def percent(gap: float) -> str:
     """A gap as people read it, large ones too."""
     return f"{100 * gap:.0f} %" if gap >= 0.1 else format_gap(gap)
-
-
-def _one_block(n: int) -> Blocks:
-    """All indices together: the solver would split along exact zeros by itself otherwise."""
-    return block_diagonalize(np.ones((n, n)), 0.0)

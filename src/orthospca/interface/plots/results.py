@@ -134,8 +134,8 @@ def scree(result: Result, eigenvalues: Array) -> XY:
     if result.method == "deflation":
         label = "sparse, by deflation (not orthogonal)"
     tips, bounds = [], {}
-    for k, (c, line) in enumerate(zip(result.stages, words.lines(result), strict=False), start=1):
-        written = plain(line.upper_bound, 6 if words.is_set(result) else 5)
+    for k, (c, row) in enumerate(zip(result.stages, words.lines(result), strict=False), start=1):
+        written = plain(row.upper_bound, 6 if words.is_set(result) else 5)
         tip = f"component {k}: {plain(c.variance, 5)}{share(c.variance, ' ({})')}"
         tip += f"\n{words.bound_label(result)} {written}"
         if len(dense):
@@ -143,7 +143,7 @@ def scree(result: Result, eigenvalues: Array) -> XY:
             tip += f"\nordinary PCA {plain(value, 5)}{share(value, ' ({})')}"
         tips.append(tip)
         if words.is_open(result, c) and result.method != "deflation":
-            bounds[float(k)] = line.upper_bound
+            bounds[float(k)] = row.upper_bound
     x = range(1, count + 1)
     marks: list[Mark] = [Bars(label, x, result.variances.tolist(), tips)]
     told, beside = f"Bars: variance of {count} sparse components.", ""

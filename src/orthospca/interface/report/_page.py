@@ -11,6 +11,7 @@ from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
+from string import Template
 
 from orthospca import words
 from orthospca.interface.html import Html, element, escape, facts, paragraph
@@ -85,30 +86,21 @@ def _document(title: str, chapters: Sequence[Chapter], lead: str) -> str:
     A policy in its head lets it run its own script only, known by its checksum, and load nothing:
     even markup that found a way into the page would be dead.
     """
-    style, charts, script = _file("style.css"), _file("chart.css"), _file("script.js")
+    script = _file("script.js")
     checksum = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     policy = (
         f"default-src 'none'; script-src 'sha256-{checksum}'; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    button = Html('<button type="button" id="theme" class="script">Dark</button>')
-    body = element(
-        "div",
-        element("header", element("div", element("h1", title), paragraph(lead)), button),
-        _contents(chapters),
-        element("main", *(_chapter(i, c) for i, c in enumerate(chapters, start=1)), id="main"),
-        class_="frame",
-    )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        '<link rel="icon" href="data:,">\n'
-        f'<title>{escape(title)}</title>\n<style id="chart-style">\n{charts}</style>\n'
-        f"<style>\n{style}</style>\n</head>\n<body>\n"
-        f'<a class="skip" href="#main">To the content</a>\n{body}\n'
-        f"<script>{script}</script>\n</body>\n</html>\n"
+    return Template(_file("page.html")).substitute(
+        policy=escape(policy),
+        title=escape(title),
+        lead=escape(lead),
+        charts=_file("chart.css"),
+        style=_file("style.css"),
+        script=script,
+        contents=_contents(chapters),
+        chapters="".join(_chapter(i, c) for i, c in enumerate(chapters, start=1)),
     )
 
 
@@ -118,16 +110,14 @@ def _file(name: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _link(title: str, address: str) -> Html:
-    return element("a", title, href=f"#{address}")
-
-
 def _contents(chapters: Sequence[Chapter]) -> Html:
+    def item(title: str, address: str, *below: Html, kind: str = "") -> Html:
+        return element("li", element("a", title, href=f"#{address}"), *below, class_=kind)
+
     items = []
     for i, chapter in enumerate(chapters, start=1):
-        inner = [element("li", _link(p.title, f"part{i}-{p.key}")) for p in chapter.panels]
-        link = _link(chapter.title, f"part{i}")
-        items.append(element("li", link, element("ul", *inner), class_="chapter"))
+        inner = element("ul", *(item(p.title, f"part{i}-{p.key}") for p in chapter.panels))
+        items.append(item(chapter.title, f"part{i}", inner, kind="chapter"))
     folding = f"<details open><summary>Contents</summary>{element('ul', *items)}</details>"
     return element("nav", Html(folding), aria_label="Contents")
 
