@@ -28,7 +28,7 @@ def _made_up(n_components: int, n_features: int, per_component: int) -> Result:
     sparsity = (per_component,) * n_components
     return Result(
         tuple(stages), n_features, sparsity, Status.OPTIMAL, feature_names=names,
-        total_variance=900.0, history=tuple(history), path=tuple(stages[:per_component]),
+        total_variance=900.0, history=tuple(history), known_path=tuple(stages[:per_component]),
     )  # fmt: skip
 
 

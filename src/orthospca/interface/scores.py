@@ -83,12 +83,7 @@ def scores_of(values: Any, result: Result, *, correlation: bool = False) -> Arra
     used = np.flatnonzero(np.abs(X).max(axis=0, initial=0.0))
     if isinstance(values, DataCovariance):
         return math.sqrt(values.n_samples - 1) * (values.factor(used) @ X[:, used].T)
-    columns = values[:, used]
-    if hasattr(columns, "toarray"):
-        if not np.isnan(columns.data).any():
-            return _sparse_scores(columns, X[:, used], correlation)
-        columns = columns.toarray()
-    columns = np.array(columns, dtype=float)
+    columns = _dense(values[:, used])
     found = np.zeros((len(columns), len(X)))
     if not len(used):
         return found
@@ -101,14 +96,9 @@ def scores_of(values: Any, result: Result, *, correlation: bool = False) -> Arra
     return found
 
 
-def _sparse_scores(columns: Any, X: Array, correlation: bool) -> Array:
-    """The scores of sparse columns, which are centred in the product and not in storage."""
-    if not X.size:
-        return np.zeros((columns.shape[0], len(X)))
-    moments = DataCovariance(columns, correlation=correlation)
-    weights = (X / moments.scale).T
-    found: Array = columns @ weights - moments.mean @ weights
-    return found
+def _dense(columns: Any) -> Array:
+    """A few columns, sparse or not, as an array of their own."""
+    return np.array(columns.toarray() if hasattr(columns, "toarray") else columns, dtype=float)
 
 
 @dataclass(frozen=True)
@@ -134,10 +124,8 @@ def labels_of(table: Table, color: str | None = None) -> RowLabels:
     """
     columns = {name: texts for name, texts in table.label_values.items() if texts}
     count = table.values.shape[0]
-    rows = table.row_names
-    if rows is None:
-        distinct = (texts for texts in columns.values() if len(set(texts)) == count)
-        rows = next(distinct, None)
+    distinct = (texts for texts in columns.values() if len(set(texts)) == count)
+    rows = table.row_names or next(distinct, None)
     if color is not None:
         return RowLabels(rows, color, _column(color, columns, table))
     for name, texts in columns.items():
@@ -156,9 +144,8 @@ def _column(name: str, labels: Mapping[str, tuple[str, ...]], table: Table) -> t
     if name in labels:
         return labels[name]
     if name in table.columns:
-        column = table.values[:, [table.columns.index(name)]]
-        column = column.toarray() if hasattr(column, "toarray") else column
-        return tuple(f"{value:.10g}" for value in np.asarray(column).ravel().tolist())
+        column = _dense(table.values[:, [table.columns.index(name)]])
+        return tuple(f"{value:.10g}" for value in column.ravel().tolist())
     known = [*labels, *table.columns]
     shown = ", ".join(map(repr, known[:5])) + (", ..." if len(known) > 5 else "")
     raise InputError(f"--color must be the name of a column, got {name!r} (there are {shown})")

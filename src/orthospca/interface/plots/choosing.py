@@ -218,14 +218,12 @@ def selection(found: Stability, most: int, least: float = 0.0) -> Grid:
 
 def stability_by_sparsity(found: StabilityPath) -> XY:
     """Stability of each component by sparsity."""
-    indices = np.asarray(found.indices)
     marks = []
-    for k in range(indices.shape[1]):
-        pairs = zip(found.sparsities, indices[:, k].tolist(), strict=True)
-        known = [(q, v) for q, v in pairs if math.isfinite(v)]
-        tips = [f"component {k + 1}, {counted(q)}: {in_words(v)}" for q, v in known]
-        x, y = [q for q, _ in known], [v for _, v in known]
-        marks.append(Line(f"component {k + 1}", x, y, tips, tone=k % 8))
+    for k, column in enumerate(found.indices.T.tolist()):
+        known = {q: v for q, v in zip(found.sparsities, column, strict=True) if math.isfinite(v)}
+        tips = [f"component {k + 1}, {counted(q)}: {in_words(v)}" for q, v in known.items()]
+        name = f"component {k + 1}"
+        marks.append(Line(name, list(known), list(known.values()), tips, tone=k % 8))
     return XY(
         "stability-path",
         "Stability of the selection by sparsity",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orthospca.choosing.selection import in_words
+from orthospca.choosing.selection import Stability, StabilityPath, in_words
 from orthospca.interface.alternatives import below_best
 from orthospca.interface.html import Html, facts, named, paragraph, table
 from orthospca.interface.plots import choosing
@@ -21,7 +21,6 @@ from orthospca.words import of_path
 if TYPE_CHECKING:
     from orthospca import Alternatives
     from orthospca.choosing.cross_validation import CrossValidation
-    from orthospca.choosing.selection import Stability, StabilityPath
     from orthospca.path import SparsityPath
 
 #: Variables that have a row in a picture, supports that have a column in one.
@@ -85,6 +84,8 @@ def write_choice_report(
         title = "How many variables?"
         if found is None and cross_validation is None:
             title = "Alternatives" if stability is None else "Stability of components"
+    if isinstance(stability, Stability):
+        stability = StabilityPath((stability.result.sparsity[0],), (stability,))
     panels = []
     if (found, cross_validation, stability) != (None, None, None) or alternatives is None:
         panels.append(_overview(found, cross_validation, stability, source))
@@ -108,7 +109,7 @@ def write_choice_report(
 def _overview(
     found: SparsityPath | None,
     cross_validation: CrossValidation | None,
-    stability: Stability | StabilityPath | None,
+    stability: StabilityPath | None,
     source: str,
 ) -> Panel:
     tiles: list[tuple[str, object]] = []
@@ -135,10 +136,9 @@ def _overview(
             f"In rows held out, {best} variables are within one standard error of the best."
         )
     if stability is not None:
-        each = _each(stability)
-        if each[0].n_resamples:
-            tiles += _steadiness(stability, each)
-            sentences.append(_resampled(each))
+        if stability[0].n_resamples:
+            tiles += _steadiness(stability)
+            sentences.append(_resampled(stability))
         certified = certified and stability.status is not Status.INTERRUPTED
     if stability is None and cross_validation is None:
         sentences.append(
@@ -151,27 +151,19 @@ def _overview(
     return Panel("overview", "At a glance", tuple(content))
 
 
-def _each(found: Stability | StabilityPath) -> list[Stability]:
-    """The stability of each sparsity, be it one or several."""
-    several: list[Stability] = list(getattr(found, "stabilities", ()))
-    return several or [found]  # type: ignore[list-item]
-
-
-def _steadiness(
-    found: Stability | StabilityPath, each: Sequence[Stability]
-) -> list[tuple[str, object]]:
+def _steadiness(found: StabilityPath) -> list[tuple[str, object]]:
     """The stability of the first component, from sparsity to sparsity, or of each component."""
-    if len(each) == 1:
+    if len(found) == 1:
         place = ["the first component", *(f"component {k}" for k in range(2, MOST_COMPONENTS + 1))]
-        pairs = zip(place, np.atleast_2d(found.indices)[0], strict=False)
+        pairs = zip(place, found.indices[0], strict=False)
         return [(f"stability of {whose}", in_words(index)) for whose, index in pairs]
-    first = np.asarray(found.indices)[:, 0]
+    first = found.indices[:, 0]
     known = first[np.isfinite(first)]
     words = dict.fromkeys(in_words(v) for v in (known.min(), known.max())) if known.size else ()
     return [("stability of the first component", " to ".join(words))]
 
 
-def _resampled(found: Sequence[Stability]) -> str:
+def _resampled(found: StabilityPath) -> str:
     """What was drawn, and how far the fits are certified, in a sentence."""
     first = found[0]
     fits = sum(each.n_resamples for each in found)
@@ -240,21 +232,19 @@ def _variables(found: SparsityPath) -> Panel:
     return Panel("variables", "Which variables enter and leave", tuple(content), lead)
 
 
-def _stability(found: Stability | StabilityPath, unfolded: int) -> Panel:
+def _stability(found: StabilityPath, unfolded: int) -> Panel:
     """Stability; of several sparsities one is unfolded, the last if there is no such one."""
-    each = _each(found)
-    first = each[0]
-    shown = {one.result.sparsity[0]: one for one in each}
+    first = found[0]
     content: list[object] = []
-    if len(each) > 1:
-        content.append(side_by_side(_stability_by_sparsity(found)))  # type: ignore[arg-type]
-    unfolded = unfolded if unfolded in shown else max(shown, key=list(shown).index)
-    for p, one in shown.items():
+    if len(found) > 1:
+        content.append(side_by_side(_stability_by_sparsity(found)))
+    unfolded = unfolded if unfolded in found.sparsities else found.sparsities[-1]
+    for p, one in zip(found.sparsities, found, strict=True):
         if one.n_resamples:
             drawn = side_by_side(figure(choosing.selection(one, MOST_ROWS, LEAST)))
             body = Html(drawn + _selection_table(one))
             title = f"{counted(p)} in a component"
-            content.append(body if len(each) == 1 else folded(title, body, unfolded=p == unfolded))
+            content.append(body if len(found) == 1 else folded(title, body, unfolded=p == unfolded))
     if first.n_resamples:
         drawn_how = "with replacement" if first.bootstrap else "without replacement"
         text = (
@@ -271,7 +261,7 @@ def _stability(found: Stability | StabilityPath, unfolded: int) -> Panel:
 def _stability_by_sparsity(found: StabilityPath) -> Html:
     rows = [
         {"variables": q} | {f"component {k}": in_words(v) for k, v in enumerate(row, start=1)}
-        for q, row in zip(found.sparsities, np.asarray(found.indices), strict=True)
+        for q, row in zip(found.sparsities, found.indices, strict=True)
     ]
     numbers = table(rows, caption="Stability by sparsity")
     return figure(choosing.stability_by_sparsity(found), numbers=numbers)

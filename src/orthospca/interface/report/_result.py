@@ -119,10 +119,10 @@ def _overview(section: Section) -> Panel:
         if words.is_set(result):
             tiles.append(("gap of the set", words.gap_of_set(result)))
         else:
-            largest, tolerance = float(result.gaps.max()), section.settings.get("gap", 0.0)
+            widest, tolerance = float(result.gaps.max()), section.settings.get("gap", 0.0)
             # A search that stopped at the tolerance says no more than that.
-            stopped = 0.1 * tolerance < largest <= tolerance
-            gap = f"≤ {100 * tolerance:g} %" if stopped else format_gap(largest)
+            stopped = 0.1 * tolerance < widest <= tolerance
+            gap = f"≤ {100 * tolerance:g} %" if stopped else format_gap(widest)
             tiles.append(("largest gap", gap))
         if result.n_components > 1:
             largest = write_cosine(largest_cosine(result))
