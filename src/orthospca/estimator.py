@@ -246,7 +246,11 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         result = self._solve(Q, settings, watch)
         teller.close()
         if result.n_components == 0:
-            raise self._nothing_found(result.status is Status.TIME_LIMIT)
+            if self.time_limit is None or result.status is not Status.TIME_LIMIT:
+                raise KeyboardInterrupt("interrupted before a component was found")
+            raise InputError(
+                f"time_limit must be long enough to form the covariance of X, got {self.time_limit}"
+            )
         self.mean_, self.scale_ = mean.astype(X.dtype), scale.astype(X.dtype)
         self._keep(result, X.dtype)
         for sentence, kind in self._shortcomings():
@@ -418,13 +422,6 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
             sentence = re.sub(r"column (\d+)", named, str(error).replace(" of data", " of X"))
             raise InputError(sentence) from None
-
-    def _nothing_found(self, late: bool) -> BaseException:
-        if not late or self.time_limit is None:
-            return KeyboardInterrupt("interrupted before a component was found")
-        return InputError(
-            f"time_limit must be long enough to form the covariance of X, got {self.time_limit}"
-        )
 
     def _settings(self) -> Settings:
         validate_integer("n_components", self.n_components, 1)

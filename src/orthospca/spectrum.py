@@ -11,7 +11,7 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.data.columns import CHUNK
 from orthospca.data.covariance import DataCovariance
-from orthospca.data.sparse import SparseColumns
+from orthospca.data.sparse import FilledColumns
 from orthospca.model.tuning import DEFAULT
 
 #: Matrices up to this order are decomposed in full.
@@ -115,15 +115,17 @@ def _lanczos(
 
 def _products(Q: DataCovariance) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
     """Multiplication by B and by Bᵀ; sparse data are centred in the product, not in storage."""
-
-    def times(v: Array) -> Array:
-        source = Q.source
-        if isinstance(source, SparseColumns):
-            weights = v / source.divisor
-            return np.asarray(source.data @ weights) - source.mean @ weights
-        return sum((Q.factor(part) @ v[part] for part in _parts(Q)), np.zeros(Q.n_samples))
-
-    return times, lambda u: Q.times(u[:, None])[:, 0]
+    source = Q.source
+    if not isinstance(source, FilledColumns):
+        return (
+            lambda v: sum((Q.factor(part) @ v[part] for part in _parts(Q)), np.zeros(Q.n_samples)),
+            lambda u: Q.times(u[:, None])[:, 0],
+        )
+    data, mean, divisor = source.data, source.mean, source.divisor
+    return (
+        lambda v: data @ (v / divisor) - mean @ (v / divisor),
+        lambda u: (data.T @ u - mean * u.sum()) / divisor,
+    )
 
 
 def _parts(Q: DataCovariance) -> list[IntArray]:
