@@ -17,7 +17,7 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        print("orthospca: interrupted before the end", file=sys.stderr)
+        print("orthospca: interrupted", file=sys.stderr)
         code = INTERRUPTED
     except SystemExit as ended:
         code = ended.code

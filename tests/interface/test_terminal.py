@@ -102,7 +102,7 @@ def test_a_full_device(pitprops, option):
         )
     assert ended.returncode == 2
     last = ended.stderr.splitlines()[-1]
-    assert last == "orthospca: standard output cannot be written: no space left on device"
+    assert last == "orthospca: cannot write to standard output: no space left on device"
     assert "Traceback" not in ended.stderr and "ignored" not in ended.stderr
     assert Path("orthospca-out/pitprops/report.html").exists()
 
@@ -185,7 +185,7 @@ def test_an_earlier_run_is_kept(pitprops):
     assert "earlier" not in run("fit", pitprops, *FIT, "--proof", "--n-jobs", 2).stderr
     assert not (folder / "earlier-1").exists()
     ended = run("fit", pitprops, "--precomputed", "-k", 1, "-p", 4)
-    assert f"{folder} holds another run already: its files are in {folder / 'earlier-1'} now" in (
+    assert f"moved the files of an earlier run from {folder} to {folder / 'earlier-1'}" in (
         ended.stderr
     )
     assert Result.load(folder / "earlier-1" / "result.json").sparsity == (3, 3)
@@ -243,7 +243,7 @@ def test_ctrl_c_while_the_report_is_written(pitprops, monkeypatch):
     ended = run("fit", pitprops, *FIT, "-o", "out", "--proof")
     assert ended.exit_code == 0, ended.output
     assert "writing report" in ended.stderr
-    assert "interrupted: report.html is not written, everything else is" in ended.stderr
+    assert "interrupted: everything except report.html was written" in ended.stderr
     assert "each is certified within the tolerance" in ended.stdout
     there = {file.name for file in Path("out").iterdir() if file.is_file()}
     assert there == {"certificate.zip", "loadings.csv", "result.json"}
@@ -252,14 +252,15 @@ def test_ctrl_c_while_the_report_is_written(pitprops, monkeypatch):
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 def test_ctrl_c_while_numbers_are_written(pitprops, monkeypatch):
     """Tests that the numbers are written to the end, and the report is then left out."""
-    written = Folder.write_table
+    written = Folder.write
 
-    def pressed(*arguments):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.01)
-        written(*arguments)
+    def pressed(folder, name, *arguments):
+        if name == "loadings.csv":
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+        written(folder, name, *arguments)
 
-    monkeypatch.setattr(Folder, "write_table", pressed)
+    monkeypatch.setattr(Folder, "write", pressed)
     ended = run("fit", pitprops, *FIT, "-o", "out")
     assert ended.exit_code == 0, ended.output
     assert sorted(os.listdir("out")) == ["loadings.csv", "result.json"]
@@ -277,13 +278,13 @@ def test_ctrl_c_before_there_is_a_result(pitprops, monkeypatch):
         for command in ("fit", "path", "stability"):
             ended = run(command, pitprops)
             assert (ended.exit_code, ended.output) == (
-                130, "orthospca: interrupted before the end\n"
+                130, "orthospca: interrupted\n"
             ), command  # fmt: skip
     nothing = Result((), 13, (3,), Status.INTERRUPTED)
     for found in (interrupted, lambda *arguments, **keywords: nothing):
         monkeypatch.setattr(job, "solve", found)
         ended = run("fit", pitprops, *FIT)
-        assert ended.exit_code == 130 and "before the end" in ended.stderr
+        assert ended.exit_code == 130 and "orthospca: interrupted" in ended.stderr
     assert not Path("orthospca-out").exists()
 
 
@@ -299,7 +300,7 @@ def test_ctrl_c_while_the_program_is_loaded():
         "main()\n"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (ended.returncode, ended.stderr) == (130, "orthospca: interrupted before the end\n")
+    assert (ended.returncode, ended.stderr) == (130, "orthospca: interrupted\n")
 
 
 # Tables
@@ -415,9 +416,9 @@ def test_the_report_is_opened(pitprops, monkeypatch, tmp_path):
     expected = [(tmp_path / "out" / name).as_uri() for name in ("report.html", "path.html")]
     assert opened == expected
     monkeypatch.setattr(webbrowser, "open", lambda address: False)
-    assert "there is no browser" in run("fit", pitprops, *FIT, "-o", "out", "--open").stderr
+    assert "no browser found" in run("fit", pitprops, *FIT, "-o", "out", "--open").stderr
     ended = run("fit", pitprops, *FIT, "--json", "--open")
-    assert ended.exit_code == 2 and "--open shows the report" in ended.stderr
+    assert ended.exit_code == 2 and "--open with --json needs -o" in ended.stderr
 
 
 def test_python_m():
@@ -505,7 +506,7 @@ def test_the_component_in_work():
     screen.tell(0.0, 0, 0, 5.0, 6.0)
     screen.tell(2.0, 0, 10, 5.0, 5.5)
     head, row, pace = screen.moving.splitlines()
-    assert head.split() == ["variance", "at", "most", "gap", "time"]
+    assert head.split() == ["variance", "bound", "gap", "time"]
     assert row.split()[1:] == ["1/2", "5", "5.5", "10", "%", "2.0", "s"]
     assert pace.strip() == "10 nodes, 5 a second; gap closing by 5 % a second"
     screen.tell(8.0, 0, 10, 5.0, 5.5)
@@ -527,15 +528,15 @@ def test_a_hint_where_a_gap_hardly_moves():
     screen = Screen(2, width=80)
     screen.tell(0.0, 0, 1, 1.0, 1.05)
     screen.tell(15.0, 0, 9, 1.0, 1.049)
-    assert "hardly moves" not in screen.moving
+    assert "hardly moving" not in screen.moving
     screen.tell(21.0, 0, 12, 1.0, 1.048)
     hint = " ".join(screen.moving.split())
-    assert "The gap hardly moves" in hint and "noise" in hint and "Ctrl-C" in hint
-    assert "rerun with --gap 0.05 to accept the current bound" in hint and "a smaller -p" in hint
+    assert "The gap is hardly moving" in hint and "noise" in hint and "Ctrl-C" in hint
+    assert "rerun with --gap 0.05 to accept the current bound" in hint and "reduce -p" in hint
     screen.tell(22.0, 0, 13, 1.0, 1.02)
-    assert "hardly moves" not in screen.moving
+    assert "hardly moving" not in screen.moving
     screen.tell(60.0, 1, 0, 1.0, 1.02)
-    assert "hardly moves" not in screen.moving
+    assert "hardly moving" not in screen.moving
 
 
 def test_a_hint_in_a_file():
@@ -544,7 +545,7 @@ def test_a_hint_in_a_file():
     with screen.display:
         for now in range(0, 60, 3):
             screen.tell(float(now), 0, now, 1.0, 1.05)
-    assert screen.stream.getvalue().count("The gap hardly moves") == 1
+    assert screen.stream.getvalue().count("The gap is hardly moving") == 1
 
 
 def test_a_stage_that_is_solved_again():
@@ -555,7 +556,7 @@ def test_a_stage_that_is_solved_again():
         screen.tell(1.0, 1, 0, 1.5, 2.0)
         screen.tell(2.0, 2, 0, 1.6, 2.0)
         screen.tell(3.0, 1, 0, 1.5, 2.0)
-    assert "on from there" in screen.stream.getvalue()
+    assert "continuing from there" in screen.stream.getvalue()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no pty")

@@ -90,7 +90,7 @@ def test_no_certificate_unless_asked_for(pitprops):
     assert not Path("out/certificate.zip").exists()
     assert run(*fit, "--proof").exit_code == 0
     ended = run(*fit)
-    assert "its files are in out/earlier-2 now" in ended.stderr.replace("\\", "/")
+    assert "from out to out/earlier-2" in ended.stderr.replace("\\", "/")
     assert not Path("out/certificate.zip").exists()
     assert verify("out/earlier-2/certificate.zip").verified
     assert "orthospca verify" not in Path("out/report.html").read_text(encoding="utf-8")
@@ -100,7 +100,7 @@ def test_what_a_proof_needs(pitprops, tmp_path):
     """Tests that what has no proof, or no place for one, is refused with a sentence."""
     fit = ["fit", pitprops, "--precomputed", "-k", 1, "-p", 2, "--proof"]
     for more, message in (
-        (["--json"], "with --json, say where with -o"),
+        (["--json"], "--proof with --json needs -o"),
         (["--method", "enumeration"], "proof needs method='branch-and-bound'"),
     ):
         ended = run(*fit, *more)

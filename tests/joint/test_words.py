@@ -110,7 +110,7 @@ def test_each_number_and_word_by_brute_force(seed, tmp_path):
         beside = best_beside(Q, 2, [result.components[1 - k]])
         assert beside <= words.lines(result)[k].upper_bound * (1 + 1e-12)
         assert component.variance <= beside * (1 + 1e-9)
-        tips = re.findall(r"component \d: \S+ .{0,20}at most, in its place ([\d.]+)", said["tips"])
+        tips = re.findall(r"component \d: \S+ .{0,20}bound in its place ([\d.]+)", said["tips"])
         assert beside <= float(tips[k]) * (1 + 1e-12)
 
 
@@ -167,7 +167,7 @@ def test_pictures_of_a_set():
     assert not [text for text in legend.get_texts() if "gap open" in text.get_text()]
     stopped = solve(Q, 5, 2, objective="joint", node_limit=1)
     labels = [text.get_text() for text in stopped.plot("scree", Q).axes.get_legend().get_texts()]
-    assert "at most, in its place, gap open" in labels
+    assert "bound in its place, gap open" in labels
     axes = stopped.plot("convergence").axes
     assert "all components together" in axes.get_title()
     assert [note.get_text() for note in axes.texts] == ["all"]
@@ -184,7 +184,7 @@ def test_several_objectives_in_one_report(tmp_path):
     text = (tmp_path / "all.html").read_text(encoding="utf-8")
     for sentence in (
         "another choice could lead to other components later",
-        "the one is taken that lets the next component be largest",
+        "the one that makes the next component largest is chosen",
         "It is the set that is certified",
         "Components found by deflation are not orthogonal.",
     ):
@@ -238,8 +238,10 @@ def test_a_stage_with_a_proof_blames_no_nodes():
     changes = {"share": tuning.share, "walk": tuning.walk, **small}
     result = solve_with(rows.T @ rows, 10, 1, _settings(proof=True, tuning=changes))
     assert result.status is Status.PROOF_LIMIT
-    assert words.meaning(result).startswith("only what a certificate can hold was used; the gap of")
-    assert "leave out proof" in words.advice(result)
+    assert words.meaning(result).startswith(
+        "only steps that a certificate can record were used; the gaps"
+    )
+    assert "omit proof" in words.advice(result)
 
 
 def test_rungs_blame_no_nodes():
@@ -258,8 +260,8 @@ def test_command_line(tmp_path, monkeypatch):
     fit = ["fit", "q.csv", "--precomputed", "-k", "2", "-p", "5", "--objective", "joint"]
     ended = CliRunner().invoke(app, [*fit, "--proof", "-o", "out"])
     assert ended.exit_code == 3
-    assert "only what a certificate can hold was used; the set has" in ended.output
-    assert "leave out --proof" in ended.output and "--resume" not in ended.output
+    assert "only steps that a certificate can record were used; the set has" in ended.output
+    assert "omit --proof" in ended.output and "--resume" not in ended.output
     assert not re.search("node.limit", ended.output)
     content = json.loads(Path("out/result.json").read_text(encoding="utf-8"))
     assert content["status"] == "PROOF_LIMIT"

@@ -61,12 +61,9 @@ def rows_of_all(found: Sequence[Alternatives]) -> Iterator[Sequence[object]]:
 
 def in_a_sentence(found: Sequence[Alternatives]) -> str:
     """How many there are of each component."""
-    counts = ", ".join(f"{len(each)}{'' if each.complete else ' or more'}" for each in found)
+    counts = ", ".join(f"{'' if each.complete else 'at least '}{len(each)}" for each in found)
     share = f"{100 * found[0].tolerance:.3g} %"
-    return (
-        f"choices of variables within {share} of the best variance, component by component: "
-        f"{counts}"
-    )
+    return f"choices of variables within {share} of the best, by component: {counts}"
 
 
 def most_frequent(found: Alternatives, most: int) -> tuple[IntArray, int]:

@@ -26,11 +26,9 @@ Rows = Iterator[Sequence[object]]
 def need_rows(who: str, is_matrix: bool, table: Table) -> None:
     """Refuse a matrix without its rows, and rows with holes."""
     if is_matrix:
-        raise InputError(f"{who} observations, and DATA is a matrix")
+        raise InputError(f"{who} observations, but DATA is a matrix")
     if table.has_missing:
-        raise InputError(
-            "rows held out and resampled must be complete: say --missing drop-rows or mean"
-        )
+        raise InputError(f"{who} complete rows: use --missing drop-rows or --missing mean")
 
 
 def summary_width() -> int:

@@ -26,7 +26,7 @@ def component_table(result: Result) -> Layout:
         Column("#", "#", [row.name for row in rows]),
         Column("variance", "variance", [f"{row.variance:.6g}" for row in rows]),
         Column("of total", "share", [_share(row.variance, total) for row in rows]),
-        Column("upper bound", "at most", [f"{row.upper_bound:.6g}" for row in rows]),
+        Column("upper bound", "bound", [f"{row.upper_bound:.6g}" for row in rows]),
         Column("gap", "gap", [row.gap for row in rows]),
         Column("nodes", "nodes", ["" if row.nodes is None else str(row.nodes) for row in rows]),
         Column("status", "status", [row.status for row in rows], left=True),
@@ -47,7 +47,7 @@ def advice(result: Result) -> str:
     given = words.advice(result, _option)
     stopped = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.INTERRUPTED)
     if given and result.objective == "stagewise" and result.status in stopped:
-        given += " With --resume FILE a later run goes on from what was proved."
+        given += " With --resume FILE, a later run continues from here."
     return given
 
 
@@ -62,8 +62,8 @@ def beside_pca(result: Result, eigenvalues: Array) -> str:
     dense = _share(float(eigenvalues[: len(X)].sum()), result.total_variance)
     deviation = np.abs(X @ X.T - np.eye(len(X))).max(initial=0.0)
     return (
-        f"Ordinary PCA, all variables in each of {len(X)} components: {dense}. "
-        f"Largest deviation from orthogonality here: {deviation:.1e}."
+        f"{len(X)} ordinary components, using all variables: {dense}. "
+        f"Deviation from orthogonality: {deviation:.1e} at most."
     )
 
 
@@ -79,7 +79,7 @@ def path_table(path: SparsityPath) -> Layout:
         Column("components", "K", [str(result.n_components) for result in results]),
         Column("variance", "variance", [f"{variance:.6g}" for variance in variances]),
         Column("of total", "share", list(map(_share, variances, totals))),
-        Column("more", "more", list(map(_share, gained, totals))),
+        Column("gain", "gain", list(map(_share, gained, totals))),
         Column("largest gap", "gap", [format_gap(gap) for gap in gaps]),
         Column("status", "status", [result.status.value for result in results], left=True),
     )

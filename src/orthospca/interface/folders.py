@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -131,21 +131,30 @@ class Folder:
                 raise
         self.written.append(target)
 
-    def save(self, name: str, content: Any) -> Path:
-        """Let something write itself; where it is then."""
-        with self.writing(name) as file:
-            content.save(file)
+    def write(self, name: str, content: Any, run: Run | None = None) -> Path:
+        """Write a file; where it is then.
+
+        Parameters
+        ----------
+        name : str
+        content : object
+            Whatever can save itself, a function that draws a picture, a dictionary for JSON, or the
+            rows of a CSV file.
+        run : Run, optional
+            What was asked, which a JSON file holds as well.
+        """
+        with self.writing(name) as path:
+            if hasattr(content, "save"):
+                content.save(path)
+            elif callable(content):
+                content().figure.savefig(path, dpi=150)
+            elif isinstance(content, dict):
+                asked = {} if run is None else {RUN: run.to_dict()}
+                path.write_text(json.dumps({**content, **asked}, indent=1), encoding="utf-8")
+            else:
+                with open(path, "w", encoding="utf-8", newline="") as file:
+                    csv.writer(file).writerows(content)
         return self.path / name
-
-    def write_json(self, name: str, content: dict[str, Any], run: Run) -> None:
-        """Write a file that a program can read, with what was asked."""
-        with self.writing(name) as file:
-            file.write_text(json.dumps({**content, RUN: run.to_dict()}, indent=1), encoding="utf-8")
-
-    def write_table(self, name: str, rows: Iterable[Sequence[object]]) -> None:
-        """Write a CSV file."""
-        with self.writing(name) as path, open(path, "w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows(rows)
 
     def keep_earlier(self, names: Iterable[str], record: str, run: Run, status: str) -> Path | None:
         """Put the files of an earlier run aside, unless it asked for the same and knew no more.

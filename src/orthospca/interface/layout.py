@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
@@ -71,9 +72,18 @@ class Layout:
             return
         for short, apart in ((False, APART), (False, CLOSE + 1), (True, CLOSE + 1), (True, CLOSE)):
             if self._total(short, apart) <= width:
-                yield from self._below(short, apart, width, rule)
+                head, *rows = self._numbers(short, apart)
+                yield head.rstrip(), "bold"
+                yield rule * self._total(short, apart), "dim"
+                yield from self._below([[row.rstrip()] for row in rows], width)
                 return
-        yield from self._stacked(width)
+        # Where not even the numbers fit: each with its name.
+        rows_of_names = (
+            [f"{c.short} {c.cells[i]}" for c in self.columns if c.cells[i]]
+            for i in range(len(self.columns[0].cells))
+        )
+        stacked = (wrap(named, width - 2) for named in rows_of_names)
+        yield from self._below([[f[0], *("  " + line for line in f[1:])] for f in stacked], width)
 
     def _total(self, short: bool, apart: int) -> int:
         return sum(column.width(short) + apart for column in self.columns) - apart
@@ -87,30 +97,14 @@ class Layout:
         yield f"{head}{gap}{self.heading}".rstrip(), "bold"
         yield rule * min(width, total + APART + max(longest, len(self.heading))), "dim"
         for row, lines in zip(rows, wrapped, strict=True):
-            first, *others = lines or [""]
-            yield f"{row}{gap}{first}".rstrip(), ""
-            for line in others:
-                yield " " * (total + APART) + line, ""
+            for left, line in zip_longest([row], lines or [""], fillvalue=" " * total):
+                yield f"{left}{gap}{line}".rstrip(), ""
 
-    def _below(self, short: bool, apart: int, width: int, rule: str) -> Iterator[tuple[str, str]]:
-        head, *rows = self._numbers(short, apart)
-        yield head.rstrip(), "bold"
-        yield rule * self._total(short, apart), "dim"
-        for index, row in enumerate(rows):
-            yield row.rstrip(), "bold" if self.words else ""
-            if self.words:
-                for line in wrap(self.words[index], width - INDENT):
-                    yield " " * INDENT + line, ""
-
-    def _stacked(self, width: int) -> Iterator[tuple[str, str]]:
-        """Where not even the numbers fit: each with its name."""
-        for index in range(len(self.columns[0].cells)):
-            named = [f"{c.short} {c.cells[index]}" for c in self.columns if c.cells[index]]
-            for position, line in enumerate(wrap(named, width - 2)):
-                yield ("" if position == 0 else "  ") + line, "bold"
-            if self.words:
-                for line in wrap(self.words[index], width - INDENT):
-                    yield " " * INDENT + line, ""
+    def _below(self, rows: Sequence[Sequence[str]], width: int) -> Iterator[tuple[str, str]]:
+        """The lines of each row, and its words below them."""
+        for row, words in zip_longest(rows, self.words, fillvalue=()):
+            yield from ((line, "bold" if self.words else "") for line in row)
+            yield from ((" " * INDENT + line, "") for line in wrap(words, width - INDENT))
 
     def _numbers(self, short: bool, apart: int) -> list[str]:
         """Heading and rows."""
@@ -130,20 +124,9 @@ def wrap(words: Sequence[str], width: int) -> list[str]:
         if line and cell_len(line) + 1 + cell_len(piece) > width:
             lines.append(line)
             line = ""
-        line = f"{line} {piece}" if line else piece
-        while cell_len(line) > max(width, 1) and len(line) > 1:
-            cut = _fitting(line, max(width, 1))
-            lines.append(line[:cut])
-            line = line[cut:]
+        *full, line = chop_cells(f"{line} {piece}" if line else piece, max(width, 1)) or [""]
+        lines += full
     return [*lines, line] if line else lines
-
-
-def _fitting(text: str, width: int) -> int:
-    """How many characters fit, at least one."""
-    count = 1
-    while count < len(text) and cell_len(text[: count + 1]) <= width:
-        count += 1
-    return count
 
 
 def _pad(text: str, width: int, left: bool) -> str:

@@ -7,12 +7,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from orthospca import words
 from orthospca.result import Progress, format_gap
 
 #: Seconds between two lines of progress where the output is not a terminal.
@@ -23,7 +23,7 @@ RECENT = 10.0
 STUCK_SECONDS, STUCK_SHARE = 20.0, 0.05
 #: Pictures a second, and the sign in front of the line that moves.
 PER_SECOND, FRAMES = 8, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-HEADINGS = ("variance", "at most", "gap", "time")
+HEADINGS = ("variance", "bound", "gap", "time")
 WIDTHS = (9, 9, 8, 8)
 
 
@@ -152,32 +152,29 @@ class ProgressDisplay:
             self._drawing.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._ended.set()
             self._drawing.join()
             if self._last is not None and self._is_met(self._last[1]):
                 # What was stopped is not done: the table that follows knows how far it came.
-                self._stay(*self._last)
+                self._end(*self._last)
             if self._headed:
                 self._console.print()
             self._last = None
             self._live.stop()
         elif self._last is not None:
-            self._print(*self._last)
+            self._end(*self._last)
 
     def __call__(self, progress: Progress) -> None:
         """Show where the search stands."""
-        self._update("", progress)
+        with self._lock:
+            self._take("", progress)
 
     def at_sparsity(self, sparsity: int, progress: Progress) -> None:
         """Show where the search for one of several sparsities stands."""
-        self._update(f"sparsity {sparsity}  ", progress)
+        with self._lock:
+            self._take(f"sparsity {sparsity}  ", progress)
 
     def _draw(self) -> None:
         """Draw what moves, so often that the clock goes on where the search has no news."""
@@ -186,22 +183,19 @@ class ProgressDisplay:
             with self._lock:
                 self._live.refresh()
 
-    def _update(self, prefix: str, progress: Progress) -> None:
-        with self._lock:
-            self._take(prefix, progress)
-
     def _take(self, prefix: str, progress: Progress) -> None:
         known = math.isfinite(progress.lower) or math.isfinite(progress.upper)
         if not known and progress.forming is None:
             return  # nothing is known yet
         last, now = self._last, self._clock()
         if last is not None and (last[0], last[1].stage) != (prefix, progress.stage):
-            if self._live is None:
-                self._print(*last)
-            else:
-                self._stay(*last)
+            self._end(*last)
             if last[0] == prefix and progress.stage < last[1].stage:
-                self._again(last[1].stage, progress.stage)
+                later, earlier = last[1].stage + 1, progress.stage
+                self._say(
+                    f"component {later} beats what was found for component {earlier}: "
+                    "continuing from there"
+                )
             self._pace, self._hinted = Pace(now), False
         self._last = prefix, progress
         self._pace.note(now, progress)
@@ -210,39 +204,35 @@ class ProgressDisplay:
                 self._print(prefix, progress)
             if not self._hinted and self._needs_hint(progress, now):
                 self._hinted = True
-                self._console.print(self._hint(progress), highlight=False, soft_wrap=True)
-
-    def _again(self, later: int, earlier: int) -> None:
-        text = f"component {later + 1} is better than what was found for {earlier}: on from there"
-        self._console.print(text, highlight=False, soft_wrap=True)
+                self._say(self._hint(progress))
 
     # Plain lines
 
+    def _say(self, text: str) -> None:
+        self._console.print(text, soft_wrap=True, highlight=False, markup=False)
+
     def _print(self, prefix: str, progress: Progress) -> None:
-        line = self._line(prefix, progress)
-        if line != self._shown:
-            elapsed = f"  {self._clock() - self._started:.1f} s"
-            self._console.print(line + elapsed, soft_wrap=True, highlight=False, markup=False)
-            self._shown, self._shown_at = line, self._clock()
-
-    def _line(self, prefix: str, progress: Progress) -> str:
-        lower = f"{progress.lower:.6g}" if math.isfinite(progress.lower) else "none"
-        if progress.forming is not None:
-            return f"{prefix}{self._what(progress)}  forming the covariance {progress.forming:.0%}"
-        return (
-            f"{prefix}{self._what(progress)}  nodes {progress.nodes}  "
-            f"lower {lower}  upper {progress.upper:.6g}  gap {format_gap(progress.gap)}"
+        what = f"all {self._total} components"
+        if not self._together:
+            what = f"component {progress.stage + 1}/{self._total}"
+        state = (
+            f"nodes {progress.nodes}  lower {_figure(progress.lower)}  "
+            f"upper {progress.upper:.6g}  gap {format_gap(progress.gap)}"
         )
-
-    def _what(self, progress: Progress) -> str:
-        if self._together:
-            return f"all {self._total} components"
-        return f"component {progress.stage + 1}/{self._total}"
+        if progress.forming is not None:
+            state = f"forming the covariance {progress.forming:.0%}"
+        line = f"{prefix}{what}  {state}"
+        if line != self._shown:
+            self._say(f"{line}  {self._clock() - self._started:.1f} s")
+            self._shown, self._shown_at = line, self._clock()
 
     # On a terminal
 
-    def _stay(self, prefix: str, progress: Progress) -> None:
+    def _end(self, prefix: str, progress: Progress) -> None:
         """A line that stays: how a component ended."""
+        if self._live is None:
+            self._print(prefix, progress)
+            return
         if not self._headed:
             self._headed = True
             self._console.print(self._row(prefix, "", HEADINGS, "dim"))
@@ -263,8 +253,8 @@ class ProgressDisplay:
         prefix, progress = self._last
         rows = [] if self._headed else [self._row(prefix, "", HEADINGS, "dim")]
         rows.append(self._row(prefix, self._name(progress), self._numbers(progress), sign=sign))
-        words = self._pace.words(now)
-        rows.append(Text(f"    {words}", "dim", no_wrap=True, overflow="ellipsis"))
+        pace = f"    {self._pace.words(now)}"
+        rows.append(Text(pace, "dim", no_wrap=True, overflow="ellipsis"))
         if self._needs_hint(progress, now):
             rows.append(Text(self._hint(progress), "yellow"))
         return Group(*rows)
@@ -300,23 +290,16 @@ class ProgressDisplay:
 
     def _hint(self, progress: Progress) -> str:
         """What to do about a gap that hardly moves."""
-        content = ""
+        accept = ""
         if 0.0 < progress.gap < 1.0:
-            gap = f"{_rounded_up(progress.gap):g}"
-            content = f"rerun with --gap {gap} to accept the current bound; "
+            gap = f"{words.rounded_up(progress.gap, 1):g}"
+            accept = f"rerun with --gap {gap} to accept the current bound, "
+        path = "" if self._together else " (orthospca path shows the effect)"
         return (
-            "The gap hardly moves. That happens where there is little to find (noise), or where "
-            "the sparsity is large. Ctrl-C keeps what is found, with what is proved of it; "
-            f"{content}--time-limit stops by itself; a smaller -p is proved sooner"
-            + ("." if self._together else " (orthospca path shows how much).")
+            "The gap is hardly moving, as with noise or a large sparsity. Press Ctrl-C to keep the "
+            f"current result and bound, {accept}set --time-limit, or reduce -p{path}."
         )
 
 
 def _figure(number: float) -> str:
     return f"{number:.6g}" if math.isfinite(number) else "none"
-
-
-def _rounded_up(gap: float) -> float:
-    """The next number above, with one digit."""
-    unit = 10.0 ** math.floor(math.log10(gap))
-    return math.ceil(gap / unit + 1e-9) * unit

@@ -109,4 +109,4 @@ class Screen:
     def open_in_browser(self, file: Path) -> None:
         """Show a report, if it is there."""
         if file.exists() and not webbrowser.open(file.resolve().as_uri()):
-            self.say(f"there is no browser to open {file} with")
+            self.say(f"no browser found to open {file}")

@@ -22,25 +22,24 @@ REASONS = {
     Status.TIME_LIMIT: "stopped by the time limit",
     Status.NODE_LIMIT: "stopped by the node limit",
     Status.INTERRUPTED: "interrupted",
-    Status.FEATURE_LIMIT: "more variables could matter than fit into a matrix",
-    Status.WORK_LIMIT: "the search came to the end of its own means",
-    Status.PROOF_LIMIT: "only what a certificate can hold was used",
+    Status.FEATURE_LIMIT: "too many variables could matter to form their matrix",
+    Status.WORK_LIMIT: "the search gave up",
+    Status.PROOF_LIMIT: "only steps that a certificate can record were used",
     Status.THRESHOLD: "the blocks are solved",
-    Status.PRECISION: "everything was searched",
+    Status.PRECISION: "the search is complete",
 }
 #: The verdict on a lexicographic result whose stages are certified, and the choice among them not.
 TIES_OPEN = "Ties open."
 #: What was asked for, in a few words.
 OBJECTIVES = {
-    "stagewise": "each component the best one given those before it",
-    "lexicographic": "each component the best one given those before it, ties resolved in favour "
-    "of those after it",
+    "stagewise": "each component is the best given those before it",
+    "lexicographic": "each component is the best given those before it, with ties resolved in "
+    "favour of later components",
     "joint": "the components with the largest total variance",
 }
 #: What the bound of one component of a set means.
 IN_ITS_PLACE = (
-    "The bound of a component says what another one in its place could have at most, beside the "
-    "others."
+    "The bound of each component limits what any other could have in its place, given the rest."
 )
 
 
@@ -49,11 +48,11 @@ def is_set(result: Result) -> bool:
     return result.objective == "joint" and result.n_components > 1
 
 
-def rounded_up(bound: float) -> float:
-    """A bound with the six digits that are written: rounded up, it is a bound as well."""
+def rounded_up(bound: float, digits: int = 6) -> float:
+    """A bound with the digits that are written: rounded up, it is a bound as well."""
     if not math.isfinite(bound):
         return bound
-    return float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(bound)))
+    return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(bound)))
 
 
 def gap_of(value: float, upper: float, closed: bool = False) -> str:
@@ -133,7 +132,7 @@ def lines(result: Result) -> list[Line]:
 
 def bound_label(result: Result) -> str:
     """What the bound of one component is, beside it."""
-    return "at most, in its place" if is_set(result) else "proved bound"
+    return "bound in its place" if is_set(result) else "proved bound"
 
 
 def is_open(result: Result, component: Component) -> bool:
@@ -184,11 +183,8 @@ def meaning(result: Result) -> str:
         return f"{stopped}{certified}{ended}, but not all ties were examined"
     if _certified_but_not_all_found(result):
         return f"{REASONS[status]}; those found are certified within the tolerance"
-    left = {
-        Status.THRESHOLD: "what the threshold leaves open",
-        Status.PRECISION: "what rounding leaves open",
-    }.get(status, "what is left to prove")
-    return f"{REASONS[status]}; the gap of each component is {left}"
+    causes = {Status.THRESHOLD: "due to the threshold", Status.PRECISION: "due to rounding"}
+    return f"{REASONS[status]}; the gaps are {causes.get(status, 'still to be proved')}"
 
 
 def _ties_open(result: Result) -> bool:
@@ -207,7 +203,7 @@ def _certified_but_not_all_found(result: Result) -> bool:
 def _of_the_set(result: Result) -> str:
     ended = {
         Status.OPTIMAL: "the set is certified within the tolerance: it has",
-        Status.PRECISION: "the set is certified as far as rounding lets it be: it has",
+        Status.PRECISION: "the set is certified up to rounding: it has",
     }.get(result.status) or f"{REASONS[result.status]}; the set has"
     return (
         f"{ended} {result.joint_variance:.6g}, and it is proved that no such set has more than "
@@ -222,7 +218,7 @@ def of_path(path: Any) -> str:
         return f"all {certified}"
     if all(result.status.finished for result in path.results):
         return f"{REASONS[path.status]}; those found are {certified}"
-    return f"{REASONS[path.status]}; the gap of each sparsity is what is left to prove"
+    return f"{REASONS[path.status]}; the gaps are still to be proved"
 
 
 def advice(result: Result, spelled: Callable[[str], str] = str) -> str:
@@ -241,40 +237,39 @@ def advice(result: Result, spelled: Callable[[str], str] = str) -> str:
         Status.NODE_LIMIT: f"raise {spelled('node_limit')}",
         Status.INTERRUPTED: "give it more time",
         Status.THRESHOLD: f"lower {spelled('threshold')}",
-        Status.PROOF_LIMIT: f"leave out {spelled('proof')}: then the search also takes steps that "
-        "a certificate cannot hold",
+        Status.PROOF_LIMIT: f"omit {spelled('proof')}, which limits the search to steps that a "
+        "certificate can record",
     }.get(result.status)
     less = f"a larger {spelled('gap')} or a smaller {spelled('sparsity')}"
     if more is None:
-        return f"To close the gap, ask for less, with {less}."
-    return f"To go on, {more}; or ask for less, with {less}."
+        return f"To finish, accept {less}."
+    return f"To continue, {more}; or accept {less}."
 
 
 #: What every certificate means, whatever was asked for.
 _POPULATION = (
     "",
-    "A proof speaks of the matrix, not of the population it was sampled from: another sample may "
-    "have other components.",
+    "A proof is about the matrix, not the population it was sampled from: another sample may give "
+    "other components.",
 )
 _STAGE = (
     "",
     "The k-th component maximises the variance xᵀQx over all unit vectors x with at most p nonzero "
-    "loadings that are orthogonal to the components before it. Finding a good one is easy; the "
-    "point is to know how good it is. The upper bound is proved for the matrix as given: whatever "
-    "variables and loadings are chosen, no such vector has more variance. The gap, (upper bound − "
-    "variance) / variance, is what is left to prove, and a component is called optimal only if its "
-    "gap is within the tolerance.",
+    "loadings that are orthogonal to the components before it. Finding a good one is easy; "
+    "knowing how good it is takes a proof. The upper bound is proved for the given matrix: no "
+    "choice of variables and loadings has more variance. The gap, (upper bound − variance) / "
+    "variance, is what is left to prove, and a component is called optimal only if its gap is "
+    "within the tolerance.",
 )
 _CONDITIONAL = "The certificate of a component is conditional on the components before it."
 _NOT_THE_SET = (
-    "It is not claimed that the components together explain the most variance that any set of as "
-    "many could."
+    "It is not claimed that the components together explain the most variance of any such set."
 )
 _STOPPED = (
     "",
     "If a limit or an interrupt stopped the search, the component is still feasible and its bound "
-    "still valid: only the gap is larger. “Exhausted” means that it is proved that no further "
-    "vector with so few nonzero loadings is orthogonal to all found.",
+    "still valid: only the gap is larger. “Exhausted” means it is proved that no further "
+    "vector with so few nonzero loadings is orthogonal to all those found.",
 )
 _EXPLANATIONS = {
     "stagewise": (
@@ -291,26 +286,24 @@ _EXPLANATIONS = {
         (
             _CONDITIONAL,
             "Where several choices of variables are within the tolerance of the best of a stage, "
-            "the one is taken that lets the next component be largest, then the one after it, and "
-            "so on; whether all such ties were examined is shown with the result. "
-            f"{_NOT_THE_SET}",
+            "the one that makes the next component largest is chosen, then the one after it, and "
+            f"so on; the result says whether all such ties were examined. {_NOT_THE_SET}",
         ),
         _STOPPED,
     ),
     "joint": (
         (
             "",
-            "What is sought is a set of as many components as were asked for, unit vectors that "
-            "are orthogonal to each other with at most p nonzero loadings each, whose variances "
-            "xᵀQx have the largest sum. The upper bound of the set is proved for the matrix as "
-            "given: whatever variables and loadings are chosen, no such set has more variance in "
-            "total. The gap of the set, (upper bound − total) / total, is what is left to prove, "
-            "and the set is called optimal only if its gap is within the tolerance.",
+            "The components are orthogonal unit vectors with at most p nonzero loadings each whose "
+            "variances xᵀQx have the largest sum. The upper bound of the set is proved for the "
+            "given matrix: no choice of variables and loadings has more variance in total. The gap "
+            "of the set, (upper bound − total) / total, is what is left to prove, and the set is "
+            "called optimal only if its gap is within the tolerance.",
         ),
         (
             "It is the set that is certified, not each component.",
-            "A component of the best set need not be the best single one, and with one component "
-            f"more all of them may change. {IN_ITS_PLACE}",
+            "A component of the best set need not be the best single one, and adding a component "
+            f"may change all of them. {IN_ITS_PLACE}",
         ),
         (
             "",
@@ -323,11 +316,11 @@ _EXPLANATIONS = {
             "",
             "The k-th component maximises xᵀAx over all unit vectors x with at most p nonzero "
             "loadings, where A is the matrix adjusted for the components before it. The upper "
-            "bound and the gap speak of A: no such vector has more in it.",
+            "bound and the gap are for A.",
         ),
         (
             "Components found by deflation are not orthogonal.",
-            "Their variances in the matrix as given overlap, and nothing is proved of those.",
+            "Their variances in the given matrix overlap, and nothing is proved about them.",
         ),
         _STOPPED,
     ),

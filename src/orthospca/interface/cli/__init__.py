@@ -40,7 +40,7 @@ class Commands(TyperGroup):
             typer.echo(f"orthospca: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
-            typer.echo("orthospca: interrupted before the end", err=True)
+            typer.echo("orthospca: interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -52,8 +52,8 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="Sparse principal components that are exactly orthogonal and provably optimal.\n\n"
     "For example: `orthospca demo`, or `orthospca fit data.csv -k 3 -p 5 --correlation`",
-    epilog="Exit codes: 0 solved within tolerance, or verified; 1 a certificate is rejected; 2 bad "
-    "input, or output that cannot be written; 3 stopped with an open gap; 130 interrupted before "
+    epilog="Exit codes: 0 certified within the tolerance, or verified; 1 certificate rejected; 2 "
+    "bad input, or output cannot be written; 3 stopped with an open gap; 130 interrupted before "
     "there was a result.",
 )
 # In the order in which help lists them.
@@ -92,6 +92,6 @@ def main() -> None:
         output.flush()
         if output.error is not None and not output.is_closed:
             reason = (output.error.strerror or str(output.error)).lower()
-            print(f"orthospca: standard output cannot be written: {reason}", file=sys.stderr)
+            print(f"orthospca: cannot write to standard output: {reason}", file=sys.stderr)
             code = BAD_INPUT
     raise SystemExit(code)

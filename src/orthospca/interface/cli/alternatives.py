@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 from typing import Annotated, Any
 
 import orthospca
 from orthospca.interface.cli.options import (
-    OPEN_GAP,
-    SOLVED,
     Data,
     Jobs,
+    Output,
     Proof,
     Reading,
     Showing,
     TimeLimit,
     command,
-    folder,
     option,
     parse_share,
 )
@@ -32,28 +30,28 @@ def alternatives(
     data: Data,
     *,
     sparsity: Annotated[
-        int | None, option("-p", "--sparsity", help="Features of a support.")
+        int | None, option("-p", "--sparsity", help="Variables in each choice.")
     ] = None,
     within: Annotated[
-        str, option("--within", help="How far below the best variance: 1%, or 0.01.")
+        str, option("--within", help="How far below the best variance: 1% or 0.01.")
     ] = "1%",
-    most: Annotated[int, option("--most", help="List at most so many.")] = 1000,
+    most: Annotated[int, option("--most", help="List at most this many.")] = 1000,
     reading: Reading,
     time_limit: TimeLimit = None,
     n_jobs: Jobs = None,
     proof: Proof = False,
-    output: Annotated[Path | None, folder("alternatives.csv, .json, .png and .html")] = None,
+    output: Output = None,
     showing: Showing,
 ) -> int:
     """List every choice of variables that is nearly as good as the best one.
 
-    With the proof that there is no other; the exit code is 3 if that was not reached.
+    Proves that the list is complete, or exits with 3.
 
     For example:
 
     `orthospca alternatives measurements.csv -p 5 --within 1% --correlation`
 
-    `orthospca alternatives covariance.npy -p 10 --precomputed --proof -o near`, and then
+    `orthospca alternatives covariance.npy -p 10 --precomputed --proof -o near`, then
     `orthospca verify near/certificate.zip`
 
     `orthospca fit --alternatives 1%` lists those of later components too, given the earlier ones.
@@ -61,10 +59,9 @@ def alternatives(
     from orthospca.interface.alternatives import rows
     from orthospca.interface.cli.job import Job, default_sparsity
     from orthospca.interface.plotting import plot_alternatives
-    from orthospca.interface.report import write_choice_report
 
     job = Job(data, reading, output, showing, FILES)
-    job.need_folder(proof, "--proof writes certificate.zip")
+    job.need_folder(proof=proof)
     settings: dict[str, Any] = {
         "tolerance": parse_share(within, "--within"),
         "max_supports": most,
@@ -73,7 +70,6 @@ def alternatives(
 
     table, Q = job.read()
     size = default_sparsity(Q) if sparsity is None else sparsity
-    job.announce(table)
 
     with job.computing(), job.screen.working("looking for alternatives"):
         left = job.stopwatch.left_of(time_limit)
@@ -81,24 +77,17 @@ def alternatives(
             Q, size, feature_names=table.columns, time_limit=left, n_jobs=n_jobs, **settings
         )
 
-    if job.folder is not None:
-        asked = {"sparsity": size, "time_limit": time_limit, **settings}
-        status = "OPTIMAL" if found.complete else "INCOMPLETE"
-        with job.writing(asked, status) as (place, run):
-            place.write_table("alternatives.csv", rows(found))
-            place.write_json("alternatives.json", found.to_dict(), run)
-            job.draw("alternatives.png", plot_alternatives, found)
-            if found.certificate is not None:
-                place.save("certificate.zip", found.certificate)
-        job.report(
-            write_choice_report,
-            alternatives=found,
-            title=f"Alternatives: {job.source.name}",
-            source=job.source.describe_fully(table),
-        )
-        if proof and found.certificate is None:
-            job.screen.say("no certificate.zip: the list may not be complete")
+    files = {
+        "alternatives.csv": rows(found),
+        "alternatives.json": found.to_dict(),
+        "alternatives.png": partial(plot_alternatives, found),
+        "certificate.zip": found.certificate,
+    }
+    asked = {"sparsity": size, "time_limit": time_limit, **settings}
+    job.write(files, asked, "OPTIMAL" if found.complete else "INCOMPLETE")
+    job.report_choice("Alternatives:", alternatives=found)
+    if proof and found.certificate is None:
+        job.screen.say("certificate.zip not written: the list may be incomplete")
 
     job.show(found.to_dict, found.summary(20))
-    job.end()
-    return SOLVED if found.complete else OPEN_GAP
+    return job.end(found.complete)

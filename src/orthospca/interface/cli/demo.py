@@ -27,12 +27,14 @@ def demo(
     *,
     output: Annotated[
         Path,
-        option("-o", "--output", metavar="FOLDER", help="For the report and the certificates."),
+        option(
+            "-o", "--output", metavar="FOLDER", help="Folder for the report and the certificates."
+        ),
     ] = Path("orthospca-out/demo"),
     show_report: Open = False,
     quiet: Quiet = False,
 ) -> int:
-    """Solve two bundled examples, show what comes back, write a report, check the certificates.
+    """Solve two bundled examples, write a report and certificates, then verify the certificates.
 
     For example: `orthospca demo`, then open the report in a browser.
     """
@@ -43,7 +45,9 @@ def demo(
     from orthospca.interface.screen import Screen, show
 
     if (output / "result.json").exists():
-        raise InputError(f"{output} holds the results of another run: name another folder with -o")
+        raise InputError(
+            f"{output} holds the results of another run: choose another folder with -o"
+        )
     screen, place = Screen(quiet), Folder(make_folder(output))
     datasets = orthospca.datasets
     sections = []
@@ -81,13 +85,13 @@ def demo(
     for section in sections:
         if section.scores is not None:
             name = section.certificate.replace(".zip", "-scores.csv")
-            place.save(name, section.scores)
+            place.write(name, section.scores)
             print(f"scores: {output / name}")
     solved = True
     for section in sections:
-        file = place.save(section.certificate, section.result.certificate)
+        file = place.write(section.certificate, section.result.certificate)
         verdict = check_elsewhere(file)
-        print(f"certificate: {file}, checked by a process of its own: {verdict}", flush=True)
+        print(f"certificate: {file}, checked in a separate process: {verdict}", flush=True)
         solved &= section.result.status.finished and verdict == "VERIFIED"
     if show_report:
         screen.open_in_browser(output / "report.html")

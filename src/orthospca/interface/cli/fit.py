@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 from orthospca._errors import InputError
 from orthospca._methods import Method, Objective
 from orthospca.interface.cli.options import (
-    OPEN_GAP,
     OUTPUT,
-    SOLVED,
     SOLVER,
     Components,
     Data,
+    Output,
     Proof,
     Reading,
     Showing,
     Solver,
     Sparsity,
     command,
-    folder,
     option,
     parse_share,
     parse_sparsity,
@@ -56,8 +54,8 @@ def fit(
         option(
             panel=SOLVER,
             metavar="OBJECTIVE",
-            help="stagewise: each the best given those before it; lexicographic: ties resolved for "
-            "what follows; joint: the largest total.",
+            help="stagewise: each is the best given those before it; lexicographic: likewise, ties "
+            "resolved in favour of later ones; joint: the largest total.",
         ),
     ] = Objective.STAGEWISE,
     solver: Solver,
@@ -67,20 +65,18 @@ def fit(
         option(
             panel=OUTPUT,
             metavar="FILE",
-            help="Keep the proof in FILE while solving, and go on from what is finished in it.",
+            help="Save the proof to FILE while solving, and continue from it.",
         ),
     ] = None,
-    output: Annotated[
-        Path | None, folder("loadings.csv, scores.csv, result.json and report.html")
-    ] = None,
+    output: Output = None,
     color: Annotated[
         str | None,
         option(
             "--color",
             panel=OUTPUT,
             metavar="COLUMN",
-            help="Colour the scores in the report by this column; one with a few labels by "
-            "default.",
+            help="Colour the scores in the report by this column; default: a column with few "
+            "distinct labels.",
         ),
     ] = None,
     within: Annotated[
@@ -89,16 +85,16 @@ def fit(
             "--alternatives",
             panel=OUTPUT,
             metavar="SHARE",
-            help="List the choices of variables within so much of each component's variance too, "
-            "such as 1%.",
+            help="Also list all choices of variables within this much of each component's "
+            "variance, such as 1%.",
         ),
     ] = None,
     showing: Showing,
 ) -> int:
     """Find sparse components of a table of observations, or of a matrix.
 
-    Rows of DATA are observations, columns are variables; a header, row labels, columns of text,
-    separators and decimal commas are recognised. With `--precomputed`, DATA is a symmetric matrix.
+    Rows of DATA are observations, columns are variables; headers, row labels, text columns,
+    separators and decimal commas are detected. With `--precomputed`, DATA is a symmetric matrix.
 
     For example:
 
@@ -112,7 +108,7 @@ def fit(
 
     `orthospca fit survey.xlsx --correlation --missing drop-rows`
 
-    `orthospca fit genes.csv -k 5 -p 10 --resume genes.zip`, again after it was stopped
+    `orthospca fit genes.csv -k 5 -p 10 --resume genes.zip` (run it again to continue)
 
     Ctrl-C stops the search; the best components so far are shown and written, with their gaps.
     """
@@ -127,16 +123,14 @@ def fit(
     if objective is not Objective.STAGEWISE:
         settings["objective"] = objective.value
     limits = parse_sparsity(sparsity)
-    job.need_folder(proof, "--proof writes certificate.zip")
-    job.need_folder(within, "--alternatives writes lists and a report")
+    job.need_folder(proof=proof, alternatives=within)
     if color is not None and reading.precomputed:
-        raise InputError("--color needs observations, and --precomputed says there are none")
+        raise InputError("--color needs observations, not --precomputed")
     tolerance = None if within is None else _tolerance(within, method, objective)
 
     table, Q = job.read(method.value)
     labels = None if reading.precomputed else labels_of(table, color)
     limits = default_sparsity(Q) if limits is None else limits
-    job.announce(table)
 
     asked = {"sparsity": limits, "proof": proof, "resume": resume, **settings}
     with job.computing(), writing(resume or Path()):
@@ -146,7 +140,6 @@ def fit(
             if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             raise InputError(f"--time-limit is too short: {result.note}")
-    job.stopwatch.lap("solved")
     lists = []
     if tolerance is not None and result.status is not Status.INTERRUPTED:
         with job.screen.working("looking for alternatives"):
@@ -166,18 +159,17 @@ def fit(
             None if labels is None else scores_of_table(table, result, reading.correlation, labels),
             alternatives=lists,
         )
+        files = {
+            "result.json": result.to_dict(),
+            "loadings.csv": _loadings(result),
+            "scores.csv": section.scores,
+        }
+        if lists:
+            files["alternatives.csv"] = alternatives.rows_of_all(lists)
+            files["alternatives.json"] = {"components": [each.to_dict() for each in lists]}
+        files["certificate.zip"] = result.certificate
         asked |= {"color": color, "alternatives": tolerance}
-        with job.writing(asked, result.status.name) as (place, run):
-            place.write_json("result.json", result.to_dict(), run)
-            place.write_table("loadings.csv", _loadings(result))
-            if section.scores is not None:
-                place.save("scores.csv", section.scores)
-            if lists:
-                content = {"components": [each.to_dict() for each in lists]}
-                place.write_table("alternatives.csv", alternatives.rows_of_all(lists))
-                place.write_json("alternatives.json", content, run)
-            if result.certificate is not None:
-                place.save("certificate.zip", result.certificate)
+        job.write(files, asked, result.status.name)
         job.report(report.write_report, [section])
 
     said = [result.note] if result.note else []
@@ -188,8 +180,7 @@ def fit(
     )
     if not showing.as_json and (advice := display.advice(result)):
         job.screen.say(advice)
-    job.end()
-    return SOLVED if result.status.finished else OPEN_GAP
+    return job.end(result.status.finished)
 
 
 def _loadings(result: Result) -> Iterator[Sequence[object]]:
@@ -203,7 +194,7 @@ def _loadings(result: Result) -> Iterator[Sequence[object]]:
 def _tolerance(text: str, method: Method, objective: Objective) -> float:
     """How far alternatives may be from the best; they need orthogonal components."""
     if method is Method.DEFLATION:
-        raise InputError("--alternatives needs orthogonal components, and deflation has none")
+        raise InputError("--alternatives needs orthogonal components, not --method deflation")
     if objective is Objective.JOINT:
-        raise InputError("--alternatives lists those of one stage after another, not of a set")
+        raise InputError("--alternatives does not work with --objective joint")
     return parse_share(text, "--alternatives")

@@ -19,16 +19,14 @@ from orthospca import DataCovariance, Result, solve
 from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.interface import plotting, screen
-from orthospca.interface.cli.options import DEFAULT_SPARSITY, Reading, Showing
+from orthospca.interface.cli.options import DEFAULT_SPARSITY, OPEN_GAP, SOLVED, Reading, Showing
 from orthospca.interface.cli.source import Source
 from orthospca.interface.folders import Folder, Run, unless_refused
 from orthospca.interface.progress import PLAIN_INTERVAL, ProgressDisplay
+from orthospca.interface.report import write_choice_report
 from orthospca.interface.screen import Screen
 from orthospca.interface.stopwatch import Stopwatch
 from orthospca.interface.tables import Table
-
-#: The proof, beside the other files.
-CERTIFICATE = "certificate.zip"
 
 
 class Job:
@@ -65,56 +63,61 @@ class Job:
         self._showing, self._files = showing, files
         self._place: Folder | None = None
         self._no_report = False
-        self.need_folder(showing.show_report, "--open shows the report")
+        self.need_folder(open=showing.show_report)
 
-    def need_folder(self, wanted: object, what: str) -> None:
-        """Refuse what is to be written if nothing is."""
-        if wanted and self.folder is None:
-            raise InputError(f"{what}: with --json, say where with -o")
+    def need_folder(self, **wanted: object) -> None:
+        """Refuse options that write something if nothing is written."""
+        for name, given in wanted.items():
+            if given and self.folder is None:
+                raise InputError(f"--{name} with --json needs -o, the folder to write to")
 
     def read(self, method: str = "branch-and-bound") -> tuple[Table, Array | DataCovariance]:
         """Read the file; the table, and what to solve."""
         with self.screen.bar("reading", at_once=False) as show:
             self.source.load(show)
-        table, Q = self.source.read(method)
+        self._table, Q = self.source.read(method)
         self.stopwatch.lap("read")
-        return table, Q
-
-    def announce(self, table: Table) -> None:
-        """Say what the file holds and, in a line each, what was noticed in it."""
-        self.screen.say(self.source.describe(table))
-        for notice in table.notices:
-            self.screen.say(f"note: {notice}")
-
-    def computing(self) -> Any:
-        """A context for the work: the folder is made before it, and taken away if it fails."""
-        return unless_refused(self.folder)
-
-    def progress(self, settings: dict[str, Any]) -> ProgressDisplay:
-        """What shows how the solver gets on."""
-        return show_progress(self.screen, settings)
+        return self._table, Q
 
     @contextmanager
-    def writing(self, settings: dict[str, Any], status: str) -> Iterator[tuple[Folder, Run]]:
-        """Open the folder for numbers: Ctrl-C waits until they are there, and costs the report.
+    def computing(self) -> Iterator[None]:
+        """Say what the file holds, then work.
+
+        The folder is made before the work, and taken away if it fails.
+        """
+        self.screen.say(self.source.describe(self._table))
+        for notice in self._table.notices:
+            self.screen.say(f"note: {notice}")
+        with unless_refused(self.folder):
+            yield
+        self.stopwatch.lap("solved")
+
+    def write(self, files: dict[str, Any], settings: dict[str, Any], status: str) -> None:
+        """Write numbers, if there is a folder: Ctrl-C waits until they are there.
 
         Parameters
         ----------
+        files : dict
+            What each file holds, see :meth:`Folder.write`; a picture is a function that draws it,
+            and what is None is left out.
         settings : dict
             What was asked, for the record.
         status : str
             How it ended.
         """
-        assert self.folder is not None
+        if self.folder is None:
+            return
         place = self._place = Folder(self.folder)
         with patiently() as was_pressed:
             run = self._record(settings)
             aside = place.keep_earlier(self._files, self._files[0], run, status)
             if aside is not None:
-                self.screen.say(
-                    f"{self.folder} holds another run already: its files are in {aside} now"
-                )
-            yield place, run
+                self.screen.say(f"moved the files of an earlier run from {self.folder} to {aside}")
+            for name, content in files.items():
+                if callable(content) and not plotting.has_matplotlib():
+                    self.screen.say(f"{name} not written: matplotlib is not installed")
+                elif content is not None:
+                    place.write(name, content, run)
             self._no_report = was_pressed()
 
     def _record(self, settings: dict[str, Any]) -> Run:
@@ -130,15 +133,6 @@ class Job:
         asked = {**asdict(self.source.how), **solving}
         return Run(command_line(), release, *self.source.checksum(), asked)
 
-    def draw(self, name: str, plot: Callable[..., Any], *arguments: object) -> None:
-        """Write a picture, if that can be drawn."""
-        assert self._place is not None
-        if not plotting.has_matplotlib():
-            self.screen.say(f"no {name}: matplotlib is not installed")
-            return
-        with self._place.writing(name) as file:
-            plot(*arguments).figure.savefig(file, dpi=150)
-
     def report(self, write: Callable[..., None], *arguments: Any, **details: Any) -> None:
         """Write the report, for people; Ctrl-C leaves it out, and nothing else.
 
@@ -147,7 +141,8 @@ class Job:
         write : callable
             Gets the path to write to, then ``arguments`` and ``details``, the command and the file.
         """
-        assert self._place is not None
+        if self._place is None:
+            return
         name = self._files[-1]
         about = {"command": command_line(), "files": [self.source.checksum()]}
         try:
@@ -158,8 +153,13 @@ class Job:
         except KeyboardInterrupt:
             # A report of an earlier run would not be about these numbers.
             (self._place.path / name).unlink(missing_ok=True)
-            self.screen.say(f"interrupted: {name} is not written, everything else is")
+            self.screen.say(f"interrupted: everything except {name} was written")
         self.stopwatch.lap("written")
+
+    def report_choice(self, title: str, **found: Any) -> None:
+        """Write the report on a path, on stability or on alternatives."""
+        title, source = f"{title} {self.source.name}", self.source.describe_fully(self._table)
+        self.report(write_choice_report, title=title, source=source, **found)
 
     def show(self, content: Callable[[], dict[str, Any]], *parts: object) -> None:
         """Print the result: for a program, or for people."""
@@ -168,17 +168,23 @@ class Job:
         else:
             screen.show(*parts)
 
-    def end(self) -> None:
-        """Say how long it took and what was written, and open the report if that was asked."""
+    def end(self, finished: bool) -> int:
+        """Say how long it took and what was written, open the report if that was asked.
+
+        Returns
+        -------
+        int
+            The exit code.
+        """
         if self.screen.verbose:
             self.screen.say(self.stopwatch.words)
-        if self._place is None:
-            return
-        *others, last = self._place.written
-        names = ", ".join(file.name for file in others)
-        self.screen.say(f"wrote {names}{' and ' if others else ''}{last}")
-        if self._showing.show_report:
-            self.screen.open_in_browser(self._place.path / self._files[-1])
+        if self._place is not None:
+            *others, last = self._place.written
+            names = ", ".join(file.name for file in others)
+            self.screen.say(f"wrote {names}{' and ' if others else ''}{last}")
+            if self._showing.show_report:
+                self.screen.open_in_browser(self._place.path / self._files[-1])
+        return SOLVED if finished else OPEN_GAP
 
 
 def default_sparsity(Q: Array | DataCovariance) -> int:

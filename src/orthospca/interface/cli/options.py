@@ -25,11 +25,11 @@ SOLVED, REJECTED, BAD_INPUT, OPEN_GAP, INTERRUPTED = 0, 1, 2, 3, 130
 DEFAULT_SPARSITY = 5
 
 INPUT, SOLVER, OUTPUT = "Input", "Tolerances and limits", "Output"
-ROWS = "Other rows"
+ROWS = "Resampling"
 #: Help of options that are also there alone.
-SECONDS, WORKERS = "Seconds for everything together.", "Parallel workers."
+SECONDS, WORKERS = "Seconds in total.", "Parallel workers."
 BROWSER = "Open the report in the browser."
-SILENCE = "No progress and no remarks: results and errors only."
+SILENCE = "Show only results and errors."
 
 
 def command(function: Callable[..., int]) -> Callable[..., None]:
@@ -71,12 +71,6 @@ def member(default: Any, help: str, *names: str, panel: str, **settings: Any) ->
     )
 
 
-def folder(files: str) -> Any:
-    """The option for the folder that a command writes to."""
-    text = f"For {files}; default orthospca-out/NAME."
-    return option("-o", "--output", panel=OUTPUT, metavar="FOLDER", help=text)
-
-
 class MissingValues(str, Enum):
     """What may be done with missing values."""
 
@@ -97,28 +91,26 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         help="CSV, TSV or other text, Parquet (.parquet), Excel (.xlsx), NumPy (.npy, .npz) or "
-        "Matrix Market (.mtx); - is standard input.",
+        "Matrix Market (.mtx); use - for standard input.",
     ),
 ]
-Components = Annotated[int, option("-k", "--components", help="How many components.")]
+Components = Annotated[int, option("-k", "--components", help="Number of components.")]
 Sparsity = Annotated[
     str | None,
     option(
         "-p",
         "--sparsity",
-        help=f"Nonzeros in a component; one number, or K with commas; default {DEFAULT_SPARSITY}, "
-        "or all variables if there are fewer.",
+        help="Nonzero loadings per component: one number, or one for each (10,8,5); default "
+        f"{DEFAULT_SPARSITY}, or all variables if fewer.",
     ),
 ]
 TimeLimit = Annotated[float | None, option(panel=SOLVER, help=SECONDS)]
 Jobs = Annotated[int | None, option("--n-jobs", panel=SOLVER, help=WORKERS)]
-Proof = Annotated[
-    bool,
-    option(
-        "--proof",
-        panel=OUTPUT,
-        help="Write certificate.zip too, a proof that `orthospca verify` checks.",
-    ),
+PROOF = "Also write certificate.zip, a proof for `orthospca verify`."
+Proof = Annotated[bool, option("--proof", panel=OUTPUT, help=PROOF)]
+FOLDER = "Folder for the files; default orthospca-out/NAME."
+Output = Annotated[
+    Path | None, option("-o", "--output", panel=OUTPUT, metavar="FOLDER", help=FOLDER)
 ]
 Open = Annotated[bool, option("--open", panel=OUTPUT, help=BROWSER)]
 Quiet = Annotated[bool, option("-q", "--quiet", panel=OUTPUT, help=SILENCE)]
@@ -133,21 +125,21 @@ class Reading:
     )
     precomputed: bool | None = member(
         None,
-        "Whether DATA is the matrix itself; if not given, observations, and a table that looks "
-        "like a matrix is asked about.",
+        "Whether DATA is a symmetric matrix or observations; by default observations, and you are "
+        "asked if it looks like a matrix.",
         "--precomputed/--observations",
         panel=INPUT,
     )
     label: list[str] | None = member(
         None,
-        "Leave a column out, by name or by number from 1; may be repeated.",
+        "Leave out a column, by name or number (from 1); repeatable.",
         panel=INPUT,
         metavar="COLUMN",
     )
     missing: MissingValues | None = member(
         None,
-        "Missing values: leave out their rows, put the mean of the column, or compute each "
-        "covariance from the rows that have both (the matrix may then be indefinite).",
+        "Missing values: drop their rows, use the column mean, or compute each covariance from "
+        "the rows that have both values (the matrix may then be indefinite).",
         panel=INPUT,
     )
     transpose: bool = member(
@@ -155,17 +147,17 @@ class Reading:
     )
     header: bool | None = member(
         None,
-        "Whether the first line of a text file holds names; detected if not given.",
+        "Whether the first line of a text file holds names; detected by default.",
         "--header/--no-header",
         panel=INPUT,
     )
-    decimal: DecimalMark | None = member(None, "How decimals are written; detected.", panel=INPUT)
+    decimal: DecimalMark | None = member(None, "Decimal mark; detected by default.", panel=INPUT)
     encoding: str | None = member(
-        None, "Encoding of a text file; detected.", panel=INPUT, metavar="NAME"
+        None, "Encoding of a text file; detected by default.", panel=INPUT, metavar="NAME"
     )
     key: str | None = member(
         None,
-        "The array of an NPZ file that holds several, or the sheet of a workbook.",
+        "Which array of an NPZ file, or which sheet of a workbook.",
         panel=INPUT,
         metavar="NAME",
     )
@@ -175,10 +167,10 @@ class Reading:
 class Limits:
     """How exact a search is to be, and how long it may take."""
 
-    gap: float = member(1e-4, "Relative tolerance of a component.", panel=SOLVER)
-    eps: float = member(0.0, "Absolute tolerance of a component.", panel=SOLVER)
+    gap: float = member(1e-4, "Stop at this relative gap.", panel=SOLVER)
+    eps: float = member(0.0, "Stop at this absolute gap.", panel=SOLVER)
     time_limit: float | None = member(None, SECONDS, panel=SOLVER)
-    node_limit: int | None = member(None, "Nodes for one component.", panel=SOLVER)
+    node_limit: int | None = member(None, "Nodes per component.", panel=SOLVER)
     n_jobs: int | None = member(None, WORKERS, panel=SOLVER)
 
     def settings(self, n_components: int, method: str = "branch-and-bound") -> dict[str, Any]:
@@ -192,7 +184,7 @@ class Solver(Limits):
 
     threshold: str = member(
         "0",
-        "Entries below this are ignored between blocks; 0 ignores none, auto chooses.",
+        "Split into blocks, ignoring smaller entries between them; 0 ignores none, auto chooses.",
         panel=SOLVER,
         metavar="NUMBER",
     )
@@ -206,14 +198,11 @@ class Solver(Limits):
 
     def settings(self, n_components: int, method: str = "branch-and-bound") -> dict[str, Any]:
         """The arguments of ``solve`` that are the same for every sparsity."""
-        threshold: str | float = self.threshold
-        if threshold != "auto":
-            try:
-                threshold = float(threshold)
-            except ValueError:
-                raise InputError(
-                    f"threshold must be 'auto' or a number, got {threshold!r}"
-                ) from None
+        given = self.threshold
+        try:
+            threshold: str | float = given if given == "auto" else float(given)
+        except ValueError:
+            raise InputError(f"threshold must be 'auto' or a number, got {given!r}") from None
         return {**super().settings(n_components, method), "threshold": threshold}
 
 
@@ -223,14 +212,14 @@ class Draws:
 
     bootstrap: bool = member(
         False,
-        "Draw rows with replacement instead of half of them without.",
+        "Draw all rows with replacement instead of half of them without.",
         "--bootstrap",
         panel=ROWS,
     )
     fraction: float | None = member(
-        None, "Rows in a resample, as a share of all; default 0.5, with --bootstrap 1.", panel=ROWS
+        None, "Share of the rows in a resample; default 0.5, or 1 with --bootstrap.", panel=ROWS
     )
-    seed: int = member(0, "Seed of folds and resamples.", panel=ROWS, min=0)
+    seed: int = member(0, "Random seed for folds and resamples.", panel=ROWS, min=0)
 
 
 @dataclass(frozen=True)
@@ -238,15 +227,12 @@ class Showing:
     """What is shown, and how much is said."""
 
     as_json: bool = member(
-        False,
-        "Print the result as JSON, nothing else; write files only with -o.",
-        "--json",
-        panel=OUTPUT,
+        False, "Print only the result, as JSON; write files only with -o.", "--json", panel=OUTPUT
     )
     show_report: bool = member(False, BROWSER, "--open", panel=OUTPUT)
     quiet: bool = member(False, SILENCE, "-q", "--quiet", panel=OUTPUT)
     verbose: bool = member(
-        False, "More progress, and how long each part took.", "-v", "--verbose", panel=OUTPUT
+        False, "Show more progress and the time of each step.", "-v", "--verbose", panel=OUTPUT
     )
 
 

@@ -15,10 +15,10 @@ def paper(
         Path, option("-o", "--output", metavar="FOLDER", help="For the CSV files and pictures.")
     ] = Path("orthospca-out/paper"),
     quick: Annotated[
-        bool, option("--quick", help="Smaller sparsities and samples, a few seconds.")
+        bool, option("--quick", help="Smaller sparsities and samples; takes a few seconds.")
     ] = False,
 ) -> int:
-    """Repeat the experiments of Cheng and Hu on the colon-cancer genes, and what they left out.
+    """Repeat the experiments of Cheng and Hu on colon-cancer genes, and some they left out.
 
     The data are not bundled: the environment variable ORTHOSPCA_DATA names their folder, or pooch
     downloads them.

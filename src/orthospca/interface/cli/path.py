@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import orthospca
 from orthospca._errors import InputError
 from orthospca.interface.cli.options import (
-    OPEN_GAP,
     ROWS,
-    SOLVED,
     Components,
     Data,
     Draws,
+    Output,
     Reading,
     Showing,
     Solver,
     command,
-    folder,
     option,
 )
 
@@ -41,7 +39,7 @@ def path(
             "--cv",
             panel=ROWS,
             metavar="FOLDS",
-            help="Measure variance in rows held out, in so many folds; 0 for none.",
+            help="Number of folds for measuring variance in held-out rows; 0 for none.",
         ),
     ] = 0,
     resamples: Annotated[
@@ -50,16 +48,16 @@ def path(
             "--stability",
             panel=ROWS,
             metavar="RESAMPLES",
-            help="Count how often variables are selected in so many resamples; 0 for none.",
+            help="Number of resamples for counting how often variables are selected; 0 for none.",
         ),
     ] = 0,
     draws: Draws,
     reading: Reading,
     solver: Solver,
-    output: Annotated[Path | None, folder("path.html, path.csv, path.json and path.png")] = None,
+    output: Output = None,
     showing: Showing,
 ) -> int:
-    """Show variance and certified gap by sparsity, to choose how many nonzeros to allow.
+    """Show variance and certified gap by sparsity, to help choose -p.
 
     For example:
 
@@ -70,8 +68,7 @@ def path(
     `orthospca path covariance.csv -p 5:50:5 -k 3 --precomputed --time-limit 120`
     """
     from orthospca.interface import choosing, display, plotting
-    from orthospca.interface.cli.job import Job
-    from orthospca.interface.report import write_choice_report
+    from orthospca.interface.cli.job import Job, show_progress
     from orthospca.path import parse_sparsities
 
     job = Job(data, reading, output, showing, FILES)
@@ -86,14 +83,13 @@ def path(
     if cv or resamples:
         choosing.need_rows("--cv and --stability need", job.source.is_matrix, table)
     limits = parse_sparsities(sparsities, Q.shape[0])
-    job.announce(table)
 
     settings["time_limit"] = job.stopwatch.left_of(solver.time_limit)
     if settings["time_limit"] is not None:
         # Everything together: the path, and what other rows are asked.
         settings["time_limit"] /= 1 + bool(cv) + bool(resamples)
     with job.computing():
-        with job.progress(settings) as progress:
+        with show_progress(job.screen, settings) as progress:
             found = orthospca.sparsity_path(
                 Q, limits, callback=progress.at_sparsity, feature_names=table.columns, **settings
             )
@@ -103,17 +99,17 @@ def path(
             raise InputError("--time-limit is too short: no sparsity was reached")
     rows = {name: settings[name] for name in choosing.TAKEN}
     rows |= {"correlation": reading.correlation, "random_state": draws.seed}
-    held_out = steady = None
+    done: dict[str, Any] = {}
     status = found.status
     if cv and status is not orthospca.Status.INTERRUPTED:
-        with job.screen.counting("rows held out", cv) as counter:
+        with job.screen.counting("held-out rows", cv) as counter:
             held_out = orthospca.cross_validate_sparsity(
                 table.values, limits, cv=cv, callback=counter, **rows
             )
-        status = held_out.status
+        done["cross_validation"], status = held_out, held_out.status
     if resamples and status is not orthospca.Status.INTERRUPTED:
         with job.screen.counting("resamples", resamples) as counter:
-            steady = orthospca.stability_path(
+            done["stability"] = orthospca.stability_path(
                 table.values,
                 limits,
                 n_resamples=resamples,
@@ -123,25 +119,15 @@ def path(
                 callback=counter,
                 **rows,
             )
-    checks = {"cross_validation": held_out, "stability": steady}
-    done = {name: each for name, each in checks.items() if each is not None}
 
-    if job.folder is not None:
-        with job.writing(asked, found.status.name) as (place, run):
-            place.write_table("path.csv", choosing.path_rows(found))
-            place.write_json("path.json", found.to_dict(), run)
-            if held_out is not None:
-                place.write_table("path-held-out.csv", choosing.held_out_rows(held_out))
-            if steady is not None:
-                place.write_table("path-stability.csv", choosing.stability_rows(list(steady)))
-            job.draw("path.png", plotting.plot_sparsity_path, found)
-        job.report(
-            write_choice_report,
-            found,
-            title=f"How many variables? {job.source.name}",
-            source=job.source.describe_fully(table),
-            **checks,
-        )
+    files: dict[str, Any] = {"path.csv": choosing.path_rows(found), "path.json": found.to_dict()}
+    if "cross_validation" in done:
+        files["path-held-out.csv"] = choosing.held_out_rows(done["cross_validation"])
+    if "stability" in done:
+        files["path-stability.csv"] = choosing.stability_rows(list(done["stability"]))
+    files["path.png"] = partial(plotting.plot_sparsity_path, found)
+    job.write(files, asked, found.status.name)
+    job.report_choice("How many variables?", found=found, **done)
 
     job.show(
         lambda: {**found.to_dict(), **{name: each.to_dict() for name, each in done.items()}},
@@ -149,6 +135,4 @@ def path(
         display.path_sentence(found),
         *(f"\n{each.summary()}" for each in done.values()),
     )
-    job.end()
-    finished = all(each.status.finished for each in (found, *done.values()))
-    return SOLVED if finished else OPEN_GAP
+    return job.end(all(each.status.finished for each in (found, *done.values())))

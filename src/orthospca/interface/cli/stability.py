@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import orthospca
 from orthospca._errors import InputError
 from orthospca.interface.cli.options import (
-    OPEN_GAP,
     ROWS,
-    SOLVED,
     Components,
     Data,
     Draws,
     Limits,
+    Output,
     Reading,
     Showing,
     Sparsity,
     command,
-    folder,
     option,
     parse_sparsity,
 )
@@ -34,20 +31,18 @@ def stability(
     n_components: Components = 2,
     sparsity: Sparsity = None,
     resamples: Annotated[
-        int, option("-n", "--resamples", panel=ROWS, help="How many resamples.")
+        int, option("-n", "--resamples", panel=ROWS, help="Number of resamples.")
     ] = 50,
     draws: Draws,
     reading: Reading,
     limits: Limits,
-    output: Annotated[
-        Path | None, folder("stability.html, stability.csv and stability.json")
-    ] = None,
+    output: Output = None,
     showing: Showing,
 ) -> int:
-    """Count how often each variable is selected when rows are left out.
+    """Count how often each variable is selected when rows are resampled.
 
-    A certified component is the best one for the data given; that says nothing about the noise of
-    sampling. This does: components are sought again in many resamples of the rows.
+    A certified component is the best for these data; it says nothing about sampling noise. This
+    command does: it solves again on many resamples of the rows.
 
     For example:
 
@@ -57,7 +52,6 @@ def stability(
     """
     from orthospca.interface import choosing
     from orthospca.interface.cli.job import Job, default_sparsity
-    from orthospca.interface.report import write_choice_report
 
     job = Job(data, reading, output, showing, FILES)
     nonzeros = parse_sparsity(sparsity)
@@ -68,7 +62,6 @@ def stability(
     table, Q = job.read()
     choosing.need_rows("stability needs", job.source.is_matrix, table)
     nonzeros = default_sparsity(Q) if nonzeros is None else nonzeros
-    job.announce(table)
 
     settings["time_limit"] = job.stopwatch.left_of(limits.time_limit)
     with job.computing(), job.screen.counting("resamples", resamples) as counter:
@@ -85,19 +78,13 @@ def stability(
             **settings,
         )
 
-    if job.folder is not None:
-        asked = {"sparsity": nonzeros, "resamples": resamples, **vars(draws)}
-        asked |= limits.settings(n_components)
-        with job.writing(asked, found.status.name) as (place, run):
-            place.write_table("stability.csv", choosing.stability_rows([found]))
-            place.write_json("stability.json", found.to_dict(), run)
-        job.report(
-            write_choice_report,
-            stability=found,
-            title=f"Stability: {job.source.name}",
-            source=job.source.describe_fully(table),
-        )
+    files = {
+        "stability.csv": choosing.stability_rows([found]),
+        "stability.json": found.to_dict(),
+    }
+    asked = {"sparsity": nonzeros, "resamples": resamples, **vars(draws)}
+    job.write(files, asked | limits.settings(n_components), found.status.name)
+    job.report_choice("Stability:", stability=found)
 
     job.show(found.to_dict, found.summary(choosing.summary_width()))
-    job.end()
-    return SOLVED if found.status.finished else OPEN_GAP
+    return job.end(found.status.finished)

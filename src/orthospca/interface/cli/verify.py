@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 @command
 def verify(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A certificate, as --proof writes it.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A certificate written by --proof.")],
     *,
     data: Annotated[
         Path | None,
@@ -35,29 +33,30 @@ def verify(
             "--data",
             panel=INPUT,
             metavar="DATA",
-            help="Compute the matrix from this file, as fit does, and check that it is the one.",
+            help="Compute the matrix from this file, as fit does, and check that it is "
+            "the certified one.",
         ),
     ] = None,
     reading: Reading,
     details: Annotated[
-        bool, option("-v", "--verbose", help="A line for each component too.")
+        bool, option("-v", "--verbose", help="Also show a line per component.")
     ] = False,
     quiet: Annotated[
-        bool, option("-q", "--quiet", help="Say nothing: the exit code does.")
+        bool, option("-q", "--quiet", help="Print nothing; see the exit code.")
     ] = False,
     max_bytes: Annotated[
         float | None,
-        option(metavar="N", help="Bytes that FILE may unpack to; default 268435456."),
+        option(metavar="N", help="Most bytes FILE may unpack to; default 268435456."),
     ] = None,
     time_limit: Annotated[
-        float | None, option(metavar="S", help="Seconds that it may take; default 3600.")
+        float | None, option(metavar="S", help="Most seconds the check may take; default 3600.")
     ] = None,
 ) -> int:
-    """Check a certificate, trusting nothing of the solver that wrote it.
+    """Check a certificate without trusting the solver that wrote it.
 
-    Ends with 0 if everything that FILE claims is proved anew, with 1 if something is not, and with
-    2 if nothing can be said: it cannot be read, or a limit was met. Options that say how to read
-    DATA are those of `fit`.
+    Exits with 0 if every claim in FILE is proved again, 1 if one is not, and 2 if this cannot be
+    decided (FILE cannot be read, or a limit was reached). The options for reading DATA are those of
+    `fit`.
 
     For example:
 
@@ -71,7 +70,7 @@ def verify(
 
     screen = Screen(quiet, details)
     if data is None and replace(reading, label=reading.label or None) != Reading():
-        raise InputError("options that say how to read the data need --data")
+        raise InputError("options for reading the data need --data")
     source = None if data is None else Source(data, reading)
     try:
         certificate = orthospca.Certificate.load(
