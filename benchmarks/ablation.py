@@ -52,7 +52,7 @@ _WALK, _SHARE = DEFAULT.walk, DEFAULT.share
 #: What is taken away, and the numbers with which it is.
 WITHOUT: dict[str, Tuning] = {
     "nothing": DEFAULT,
-    "direct walk": replace(DEFAULT, walk=replace(_WALK, direct_budget=-1.0)),
+    "direct walk": replace(DEFAULT, walk=replace(_WALK, direct_share=-1.0)),
     "rungs": replace(DEFAULT, walk=replace(_WALK, rung_budget=-1.0)),
     "relaxation": replace(DEFAULT, share=replace(_SHARE, cost=math.inf)),
     "compiled walk": replace(DEFAULT, walk=replace(_WALK, compiled_after=math.inf)),

@@ -754,11 +754,11 @@ def test_not_a_number_rules_nothing_out() -> None:
 
 def plain(budgets: tuple[float, ...]) -> Tuning:
     """Nothing is enumerated; budgets of the first attempt, and of the one before the relaxation."""
-    first, after = budgets
+    after = budgets[1]
     # Without the full matrix steps close less, so that dives are cut short more often.
     share = 0 if after in (0, 2, 3) else 4
     return Tuning(
-        walk=WalkTuning(enumerate_below=1, free_steps=0.0, full_share=share, direct_budget=first),
+        walk=WalkTuning(enumerate_below=1, free_steps=0.0, full_share=share),
         share=ShareTuning(cost=after),
         tree=BRANCHING.tree,
     )
@@ -779,7 +779,7 @@ def solve_thoroughly(
     observer = None if closed is None else closed.append
     known = StageState(case.problem, tolerance, watch, case.candidate(rank), observer=observer)
     try:
-        if closing.walk(known, settings, settings.tuning.walk.direct_budget):
+        if closing.walk(known, settings, budgets[0]):
             return known.outcome()
         return known.outcome(closing.close_thoroughly(known, settings))
     except KeyboardInterrupt:

@@ -47,9 +47,7 @@ BRANCHING = Tuning(
     tree=TreeTuning(enumerate_below=1, enumerate_below_strong=1, enumerate_without_incumbent=1),
 )
 #: The relaxation counts as free: no rung is climbed for long, nothing is searched by conditioning.
-RELAXING = replace(
-    BRANCHING, walk=replace(BRANCHING.walk, direct_budget=-1), share=ShareTuning(cost=-1)
-)
+RELAXING = replace(BRANCHING, share=ShareTuning(cost=-1))
 #: It counts as too dear: everything is searched by conditioning.
 WALKING = replace(BRANCHING, share=ShareTuning(cost=math.inf))
 #: Features are tested at once, however far the bound is from the level.

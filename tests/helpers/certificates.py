@@ -280,7 +280,7 @@ def relaxed(base: Tuning = DEFAULT, tested: int = 1) -> Tuning:
     return replace(
         base,
         share=replace(base.share, cost=-1.0),
-        walk=replace(base.walk, direct_budget=-1.0, rung_budget=-1.0),
+        walk=replace(base.walk, rung_budget=-1.0),
         tree=replace(base.tree, enumerate_below_proved=tested),
     )
 

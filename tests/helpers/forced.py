@@ -91,7 +91,6 @@ def forced_branching(
     }
     if not conditioning:
         rooms["share"] = {"cost": -1.0}
-        rooms["walk"]["direct_budget"] = -1.0
     if not rungs:
         rooms["walk"]["rung_budget"] = -1.0
     if eager:

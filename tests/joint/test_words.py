@@ -247,7 +247,7 @@ def test_a_stage_with_a_proof_blames_no_nodes():
 def test_rungs_blame_no_nodes():
     """Tests that smaller sparsities left open on the way say that it was for want of work."""
     Q = np.corrcoef(np.random.default_rng(0).standard_normal((60, 40)).T)
-    budgets = replace(DEFAULT.walk, direct_budget=0, rung_budget=0)
+    budgets = replace(DEFAULT.walk, direct_share=0, rung_budget=0)
     result = solve_with(Q, 6, 1, _settings(gap=1e-9, tuning={"walk": budgets}))
     left = {point.status for point in result.path} - {Status.OPTIMAL}
     assert left == {Status.WORK_LIMIT}

@@ -123,7 +123,7 @@ def test_time_is_shared_by_the_stages(method: str) -> None:
 
 #: Little is done before a node and for it: here it is the number of nodes that counts.
 HASTY = Tuning(
-    walk=WalkTuning(direct_budget=5, rung_budget=5),
+    walk=WalkTuning(direct_share=0.25, rung_budget=5),
     share=ShareTuning(cost=20, first_checks=1, patience=1.0, later_patience=1.0),
 )
 

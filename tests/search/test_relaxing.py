@@ -38,7 +38,7 @@ TUNINGS = (RELAXING, replace(RELAXING, share=replace(EAGER, cost=-1)))
 #: Rungs that resist: the climb is given up after two of them.
 RESISTING = replace(
     RELAXING,
-    walk=replace(RELAXING.walk, rung_budget=-1.0, direct_budget=-1.0),
+    walk=replace(RELAXING.walk, rung_budget=-1.0, direct_share=-1.0),
     share=replace(EAGER, cost=1e9),
 )
 GAPS = (1e-4, 1e-6)

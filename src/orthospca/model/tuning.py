@@ -47,9 +47,10 @@ class WalkTuning:
         Further work after which a walk is cut into parts.
     parts : int
         How many parts.
-    direct_budget, largest_direct : float, int
-        Of the first attempt on a stage, over all features, and with how many it is made: with more
-        of them a single step costs more than the rungs that leave few.
+    direct_share, largest_direct : float, int
+        What the first attempt on a stage, over all features, may cost, as a share of what the
+        relaxation is expected to; and with how many features it is made: with more of them a single
+        step costs more than the rungs that leave few.
     rung_budget : float
         Of a rung below the last one.
     """
@@ -68,7 +69,7 @@ class WalkTuning:
     compiled_speed: float = 16.0
     split_after: float = 400.0
     parts: int = 96
-    direct_budget: float = 300.0
+    direct_share: float = 0.5
     largest_direct: int = 600
     rung_budget: float = 600.0
 

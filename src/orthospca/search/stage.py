@@ -203,7 +203,8 @@ class StageSearch:
         return close_classically(local, self.settings)
 
     def _directly(self, local: StageState[Subproblem]) -> Status | None:
-        budget = self.settings.tuning.walk.direct_budget
+        tuning = self.settings.tuning
+        budget = tuning.walk.direct_share * relaxation_cost(self.view.n_features, tuning.share)
         return None if walk(local, self.settings, budget) else Status.WORK_LIMIT
 
     def _close_directly(self) -> bool:
