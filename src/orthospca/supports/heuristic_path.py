@@ -58,6 +58,8 @@ class HeuristicPath:
         self.best: list[Candidate | None] = [None] * (self.size + 1)
         self._starts = starts or min(MOST_STARTS, 4 + problem.n_features // 8)
         self._seen: set[bytes] = set()
+        # The best supports of each size that were grown and are still to be solved.
+        self._grown: list[IntArray] = []
         self._diagonal = self.matrix.diagonal()
         self._stop: Callable[[], bool] = lambda: False
 
@@ -85,6 +87,10 @@ class HeuristicPath:
     def refine(self, stop: Callable[[], bool] | None = None) -> None:
         """Hand what was found down to all smaller sizes, and up again."""
         self._stop = stop or self._stop
+        for supports in self._grown:
+            for support in supports:
+                self._try(support)
+        self._grown = []
         self.spread(self.size, 1)
 
     def _take_partners(self, row: int) -> None:
@@ -151,23 +157,27 @@ class HeuristicPath:
         matrix = self.problem.penalised
         diagonal = matrix.diagonal()
         supports = self._starting_rows()[:, None]
+        values, images = _leading_images(matrix, supports)
         for size in range(2, self.size + 1):
             if self._stop():
-                return
-            values, images = _leading_images(matrix, supports)
+                break
             gains = np.asarray(entering_value(values[:, None], images, diagonal))
             gains[np.arange(len(supports))[:, None], supports] = -np.inf
             supports = np.hstack([supports, gains.argmax(axis=1)[:, None]])
             values, images = _leading_images(matrix, supports)
             moved = np.argpartition(-np.abs(images), size - 1, axis=1)[:, :size]
-            better = _leading_images(matrix, moved)[0] > values
-            supports = np.where(better[:, None], moved, supports)
-            supports = np.unique(np.sort(supports, axis=1), axis=0)
-            values = _leading_images(matrix, supports)[0]
-            order = np.argsort(-values, kind="stable")
-            for k in order[:SOLVED]:
-                self._try(supports[k])
-            supports = supports[order[: self._starts]]
+            other_values, other_images = _leading_images(matrix, moved)
+            better = other_values > values
+            supports = np.sort(np.where(better[:, None], moved, supports), axis=1)
+            values = np.where(better, other_values, values)
+            images = np.where(better[:, None], other_images, images)
+            supports, kept = np.unique(supports, axis=0, return_index=True)
+            order = np.argsort(-values[kept], kind="stable")[: self._starts]
+            supports, kept = supports[order], kept[order]
+            values, images = values[kept], images[kept]
+            self._grown.append(supports[:SOLVED])
+        for support in self._grown.pop() if self._grown else ():
+            self._try(support)
 
     def _from_larger(self, size: int) -> None:
         larger = self.best[size + 1]
