@@ -131,7 +131,7 @@ def test_path_json_and_limits(pitprops, tmp_path):
     noise = noise_matrix(tmp_path / "noise.csv")
     limits = ["--node-limit", 3, "--time-limit", 0.3]
     ended = run("path", noise, "--precomputed", "-p", "12", "--gap", 0, *limits)
-    assert ended.exit_code == 3 and "what is left to prove" in ended.stdout
+    assert ended.exit_code == 3 and "the gaps are still to be proved" in ended.stdout
 
 
 def test_threshold(pitprops, tmp_path):
