@@ -378,3 +378,13 @@ def test_no_component(tmp_path):
     write_report(tmp_path / "r.html", [replace(part, result=result)])
     _, text = parse(tmp_path / "r.html")
     assert "0 components; stopped by the time limit" in text
+
+
+def test_a_gap_at_the_tolerance(tmp_path, made_up):
+    """Tests that a search that stopped at the tolerance is said to be within it, others not."""
+    result = made_up(2, 20, 3)  # gaps of 0.005 %
+    for tolerance, shown in ((1e-4, "≤ 0.01 %"), (1e-2, "0.005 %"), (1e-5, "0.005 %")):
+        section = Section("one", result, settings={"gap": tolerance})
+        write_report(tmp_path / "report.html", [section])
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert f"<dt>largest gap</dt><dd>{shown}</dd>" in page

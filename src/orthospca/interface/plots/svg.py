@@ -42,27 +42,26 @@ WIDEST_NAME = 190.0
 BEFORE, LONGEST, AFTER = 14.0, 84.0, 44.0
 
 
-@dataclass(frozen=True)
-class Chart:
-    """A drawing, its width in pixels where there is room, and what the script must know of it."""
-
-    svg: Html
-    width: float
-    data: dict[str, Any]
-
-
 @dataclass
 class Drawing:
-    """Shapes in the order in which they are painted, and places with a text."""
+    """Shapes in the order in which they are painted, and what the script must know of them.
+
+    Attributes
+    ----------
+    width, height : float
+        In pixels, where there is room.
+    told : str
+        What those hear who do not see it.
+    parts : list of Html
+    data : dict
+        How to find a place that a pointer is near, and the texts of the places.
+    """
 
     width: float
     height: float
+    told: str
     parts: list[Html] = field(default_factory=list)
-    marks: list[list[Any]] = field(default_factory=list)
-
-    def mark(self, x: float, y: float, text: str) -> None:
-        """Say something of a place."""
-        self.marks.append([round(x, 1), round(y, 1), text])
+    data: dict[str, Any] = field(default_factory=dict)
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
         """A straight line."""
@@ -93,15 +92,15 @@ class Drawing:
         given = {key: short(value) for key, value in numbers.items()}
         self.parts.append(element(name, class_=kind, **given))
 
-    def chart(self, told: str, **data: Any) -> Chart:
-        """The element; ``told`` is what those hear who do not see it."""
+    @property
+    def svg(self) -> Html:
+        """The element."""
         width = short(self.width)
-        svg = (
+        return Html(
             f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" '
             f'viewBox="0 0 {width} {short(self.height)}" '
-            f'style="--w:{width}" aria-label="{escape(told)}">{"".join(self.parts)}</svg>'
+            f'style="--w:{width}" aria-label="{escape(self.told)}">{"".join(self.parts)}</svg>'
         )
-        return Chart(Html(svg), self.width, data)
 
 
 def short(number: float) -> str:
@@ -110,7 +109,7 @@ def short(number: float) -> str:
     return "0" if text == "-0" else text
 
 
-def render(picture: Plot) -> Chart:
+def render(picture: Plot) -> Drawing:
     """Draw a picture."""
     return _xy(picture) if isinstance(picture, XY) else _grid(picture)
 
@@ -190,8 +189,8 @@ class _Frame:
                 drawing.path(way, " ".join(filter(None, kinds)))
             case Arrows():
                 self._arrows(mark, places)
-        for (a, b), tip in zip(places, mark.tips, strict=False):
-            drawing.mark(a, b, tip)
+        tips = zip(places, mark.tips, strict=False)
+        drawing.data["marks"] += [[round(a, 1), round(b, 1), tip] for (a, b), tip in tips]
 
     def _line(self, mark: Line, places: list[tuple[float, float]], tone: str) -> None:
         way = "M{} {}".format(*map(short, places[0]))
@@ -224,10 +223,10 @@ class _Frame:
                 self.drawing.text(name[0], name[1] + 4, label, "small halo")
 
 
-def _xy(spec: XY) -> Chart:
+def _xy(spec: XY) -> Drawing:
     x, y, width, height = spec.x, spec.y, spec.width, spec.height
     x_range, y_range = spec.ranges()
-    drawing = Drawing(width, height)
+    drawing = Drawing(width, height, spec.told, data={"near": spec.near, "marks": []})
     top = _legend(drawing, spec)
     right, bottom = width - 12.0, height - 42.0
     written = [(v, y.write(v)) for v in ticks(y, *y_range, max(3, int((height - top - 50) / 34)))]
@@ -251,8 +250,8 @@ def _xy(spec: XY) -> Chart:
     across, up = shortened(x.label, right - left), shortened(y.label, bottom - top + 30)
     drawing.text((left + right) / 2, height - 8, across, "name", "middle")
     drawing.text(13, (top + bottom) / 2, up, "name", "middle", "-90")
-    box = [round(v, 1) for v in (left, top, right, bottom)]
-    return drawing.chart(spec.told, near=spec.near, box=box, marks=drawing.marks)
+    drawing.data["box"] = [round(v, 1) for v in (left, top, right, bottom)]
+    return drawing
 
 
 def _legend(drawing: Drawing, spec: XY) -> float:
@@ -284,7 +283,7 @@ def _legend(drawing: Drawing, spec: XY) -> float:
     return y + 14 if entries else 12.0
 
 
-def _grid(spec: Grid) -> Chart:
+def _grid(spec: Grid) -> Drawing:
     height, width = spec.values.shape
     cw, ch = spec.size
     longest = max((width_of(name) for name in spec.rows), default=0.0)
@@ -292,7 +291,7 @@ def _grid(spec: Grid) -> Chart:
     top = 26.0 + (18.0 if spec.column_label else 0.0)
     end = left + cw * width
     more = 8.0 if spec.beside is None else BEFORE + LONGEST + AFTER
-    drawing = Drawing(end + more, top + ch * height + 8.0)
+    drawing = Drawing(end + more, top + ch * height + 8.0, spec.told)
     apart = 1.0 if min(cw, ch) > 6.0 else 0.0
     shades = spec.shades()
     ways: dict[str, list[str]] = {}
@@ -341,7 +340,6 @@ def _grid(spec: Grid) -> Chart:
     if spec.beside is not None:
         drawing.text(end + BEFORE, top - 6, "in so many", "tick")
     columns = list(spec.column_names or spec.columns)
-    grid = [left, top, cw, ch]
-    return drawing.chart(
-        spec.told, near="cell", grid=grid, rows=list(spec.rows), columns=columns, cells=found
-    )
+    drawing.data |= {"near": "cell", "grid": [left, top, cw, ch]}
+    drawing.data |= {"rows": list(spec.rows), "columns": columns, "cells": found}
+    return drawing
