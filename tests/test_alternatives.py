@@ -212,3 +212,13 @@ def test_command(tmp_path: Path) -> None:
         app, ["alternatives", str(table), "-p", "3", "--within", "90%", "--most", "1", "--json"]
     )
     assert cut.exit_code == 3
+
+
+def test_notebook():
+    """Tests that a notebook shows a row for each support, with names that are escaped."""
+    Q = datasets.load_pitprops().covariance()
+    names = ["<b>", *"abcdefghijkl"]
+    found = alternatives(Q, 4, 0.02, feature_names=names)
+    text = found._repr_html_()
+    assert text.count("<tr>") == 1 + len(found)
+    assert text.count("&lt;b&gt;") == sum(0 in support for support in found)

@@ -422,7 +422,7 @@ def test_sparsities_in_words(text, expected):
         ("2.5", "numbers or ranges"),
         ("0", "sparsities must be at least 1, got 0"),
         ("14", r"at most 13 \(the number of features\), got 14"),
-        ("0:3", "within 1 and 13"),
+        ("0:3", "between 1 and 13"),
         ("5:3", "got '5:3'"),
         ("14:20", "got '14:20'"),
         ("1:9:0", "got '1:9:0'"),

@@ -12,10 +12,10 @@ import numpy as np
 
 from orthospca._typing import Array
 from orthospca.certificate.files import Certificate
-from orthospca.certificate.writing import LARGEST_HELD, written_rungs
+from orthospca.certificate.writing import assembled
 from orthospca.numerics.exact import variance_down
 from orthospca.search.outcome import Rung, with_arguments
-from orthospca.verify import FORMAT, fingerprint, rounded_up, version_of
+from orthospca.verify import rounded_up
 
 
 def make_joint_certificate(
@@ -49,36 +49,23 @@ def make_joint_certificate(
     ValueError
         If the argument for some sparsity is not complete.
     """
-    claim, n = "joint", len(Q)
-    vectors = np.array(components, dtype=float).reshape(len(sparsity), n)
+    vectors = np.array(components, dtype=float).reshape(len(sparsity), len(Q))
     at = np.flatnonzero((A != Q).any(axis=1))
     arrays: dict[str, Array] = {
         "components.npy": vectors,
         "joint/at.npy": at.astype(np.int32),
         "joint/block.npy": np.ascontiguousarray(A[np.ix_(at, at)]),
     }
-    if Q.nbytes <= LARGEST_HELD:
-        arrays["matrix.npy"] = Q
     diagonals = zip(Q.diagonal()[at].tolist(), A.diagonal()[at].tolist(), strict=True)
     bound = sum((Fraction(q) - Fraction(a) for q, a in diagonals), Fraction(0))
-    for k, p in enumerate(sorted(set(sparsity))):
+    limits = sorted(set(sparsity))
+    for p in limits:
         known = with_arguments(ladders[p])
         if len(known) < p:
             raise ValueError(f"the ladder of sparsity {p} has arguments up to {len(known)} only")
-        arrays |= {f"stage-{k}/{name}": array for name, array in written_rungs(known).items()}
         bound += list(sparsity).count(p) * Fraction(known[-1].upper)
     variances = [variance_down(Q, x) for x in vectors]
     total = sum(map(Fraction, variances), Fraction(0))
-    manifest = {
-        "format": FORMAT,
-        "version": version_of(claim, arrays),
-        "claim": claim,
-        "problem": {
-            "kind": "matrix",
-            "features": n,
-            "sha256": fingerprint(Q),
-            "sparsity": [int(p) for p in sparsity],
-        },
-        claim: {"variances": variances, "upper_bound": rounded_up(max(bound, total))},
-    }
-    return Certificate(manifest, arrays)
+    claimed = {"variances": variances, "upper_bound": rounded_up(max(bound, total))}
+    said = {"claim": "joint", "joint": claimed}
+    return assembled(Q, "matrix", sparsity, said, arrays, [ladders[p] for p in limits])

@@ -11,10 +11,9 @@ import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.certificate.files import Certificate
-from orthospca.certificate.writing import LARGEST_HELD, end_to_end, written_rungs
+from orthospca.certificate.writing import assembled, end_to_end
 from orthospca.search.outcome import Rung
 from orthospca.supports.best import Candidate
-from orthospca.verify import FORMAT, fingerprint, version_of
 
 
 def make_list_certificate(
@@ -46,32 +45,18 @@ def make_list_certificate(
     rungs : sequence of Rung
         Of the ladder; the last one has the tree that ends in what is listed.
     """
-    claim = "alternatives"
     arrays: dict[str, Array] = {"previous.npy": np.ascontiguousarray(previous)}
-    if matrix.nbytes <= LARGEST_HELD:
-        arrays[f"{kind}.npy"] = matrix
     if listed:
         supports, ends = end_to_end([support for support, _ in listed])
-        arrays["list/supports.npy"], arrays["list/supports_ends.npy"] = supports, ends
         loadings = [best.vector[np.sort(support)] for support, best in listed]
-        arrays["list/loadings.npy"] = np.array(loadings)
-        arrays["list/variances.npy"] = np.array([best.value for _, best in listed])
-        arrays |= {f"stage-0/{name}": array for name, array in written_rungs(rungs).items()}
-    manifest = {
-        "format": FORMAT,
-        "version": version_of(claim, arrays),
-        "claim": claim,
-        "problem": {
-            "kind": kind,
-            "features": matrix.shape[1],
-            "sha256": fingerprint(matrix),
-            "sparsity": [int(sparsity)],
-        },
-        claim: {
-            "previous": len(previous),
-            "count": len(listed),
-            "tolerance": tolerance,
-            "level": level,
-        },
-    }
-    return Certificate(manifest, arrays)
+        arrays |= {
+            "list/supports.npy": supports,
+            "list/supports_ends.npy": ends,
+            "list/loadings.npy": np.array(loadings),
+            "list/variances.npy": np.array([best.value for _, best in listed]),
+        }
+    count = {"previous": len(previous), "count": len(listed)}
+    claimed = {**count, "tolerance": tolerance, "level": level}
+    said = {"claim": "alternatives", "alternatives": claimed}
+    ladders = [rungs] if listed else []
+    return assembled(matrix, kind, [sparsity], said, arrays, ladders)

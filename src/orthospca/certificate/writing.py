@@ -15,7 +15,7 @@ from orthospca.bounds.conditioning.steps import Tree
 from orthospca.certificate.files import Certificate
 from orthospca.model.result import Component
 from orthospca.search.outcome import Rung, with_arguments
-from orthospca.verify import FORMAT, version_of
+from orthospca.verify import FORMAT, fingerprint, version_of
 
 #: Bytes of a matrix up to which the certificate holds it.
 LARGEST_HELD = 2**24
@@ -31,7 +31,40 @@ def make_certificate(
     tolerances: dict[str, float],
     sha256: str,
 ) -> Certificate:
-    """Gather what a checker needs.
+    """Gather what a checker needs to see that components have their variances and bounds.
+
+    Parameters
+    ----------
+    matrix, kind, sparsity, sha256
+        As in :func:`assembled`.
+    components : sequence of Component
+    ladders : sequence of sequences of Rung
+        Of each component, from sparsity 1 on.
+    exhausted : bool
+    tolerances : dict
+        What was asked for; the checker does not look at it.
+    """
+    vectors = [component.vector for component in components]
+    arrays = {"components.npy": np.array(vectors, dtype=float).reshape(-1, matrix.shape[1])}
+    stages = [
+        {"variance": c.variance, "upper_bound": c.upper_bound, "status": str(c.status)}
+        for c in components
+    ]
+    said = {"stages": stages, "exhausted": bool(exhausted)}
+    return assembled(matrix, kind, sparsity, said, arrays, ladders, tolerances, sha256)
+
+
+def assembled(
+    matrix: Array,
+    kind: str,
+    sparsity: Sequence[int],
+    said: dict[str, Any],
+    arrays: dict[str, Array],
+    ladders: Sequence[Sequence[Rung]],
+    tolerances: dict[str, float] | None = None,
+    sha256: str = "",
+) -> Certificate:
+    """Return the certificate of a problem, of what is said of it and of the arguments.
 
     Parameters
     ----------
@@ -40,48 +73,33 @@ def make_certificate(
     kind : {"matrix", "factor"}
     sparsity : sequence of int
         One for each component asked for.
-    components : sequence of Component
+    said : dict
+        Entries of the manifest beside the problem; ``"claim"`` is components without one.
+    arrays : dict of arrays
+        What is claimed, without its arguments.
     ladders : sequence of sequences of Rung
-        Of each component, from sparsity 1 on.
-    exhausted : bool
-    tolerances : dict
-        What was asked for; the checker does not look at it.
+        The arguments; of each the rungs up to the first without an argument are written.
+    tolerances : dict, optional
     sha256 : str
-        Fingerprint of the matrix.
+        Fingerprint of the matrix, if it is known.
     """
-    n = matrix.shape[1]
-    stages: list[dict[str, Any]] = []
-    vectors = [component.vector for component in components]
-    arrays: dict[str, Array] = {
-        "components.npy": np.array(vectors, dtype=float).reshape(len(vectors), n)
+    held = {f"{kind}.npy": matrix} if matrix.nbytes <= LARGEST_HELD else {}
+    written = {
+        f"stage-{k}/{name}": array
+        for k, ladder in enumerate(ladders)
+        if (known := with_arguments(ladder))
+        for name, array in written_rungs(known).items()
     }
-    if matrix.nbytes <= LARGEST_HELD:
-        arrays[f"{kind}.npy"] = matrix
-    for k, (component, ladder) in enumerate(zip(components, ladders, strict=True)):
-        stages.append(
-            {
-                "variance": component.variance,
-                "upper_bound": component.upper_bound,
-                "status": str(component.status),
-            }
-        )
-        known = with_arguments(ladder)
-        if known:
-            arrays.update((f"stage-{k}/{name}", a) for name, a in written_rungs(known).items())
-    manifest = {
-        "format": FORMAT,
-        "version": version_of("components", arrays),
-        "problem": {
-            "kind": kind,
-            "features": n,
-            "sha256": sha256,
-            "sparsity": [int(p) for p in sparsity],
-            **tolerances,
-        },
-        "stages": stages,
-        "exhausted": bool(exhausted),
+    problem = {
+        "kind": kind,
+        "features": matrix.shape[1],
+        "sha256": sha256 or fingerprint(matrix),
+        "sparsity": [int(p) for p in sparsity],
+        **(tolerances or {}),
     }
-    return Certificate(manifest, arrays)
+    version = version_of(said.get("claim", "components"), written)
+    manifest = {"format": FORMAT, "version": version, "problem": problem, **said}
+    return Certificate(manifest, {**arrays, **held, **written})
 
 
 def written_rungs(rungs: Sequence[Rung]) -> dict[str, Array]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,19 +17,20 @@ from orthospca.choosing._near import Near, NearSearch
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
 from orthospca.facade import certified_by, read_matrix
-from orthospca.model import showing
+from orthospca.model import views
 from orthospca.model.journal import Callback
 from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_integer, validate_names, validate_nonnegative
 from orthospca.numerics.rigor import ORTHOGONALITY
 from orthospca.numerics.threads import single_threaded_blas
+from orthospca.paths.shown import Shown, Table
 
 __all__ = ["Alternatives", "alternatives"]
 
 
 @dataclass(frozen=True, eq=False)
-class Alternatives:
+class Alternatives(Shown):
     """Supports whose variance is within a tolerance of the best.
 
     Attributes
@@ -54,6 +54,9 @@ class Alternatives:
     certificate : Certificate or None
         With ``proof``, and if the list is complete: what a checker needs to see that it is.
     """
+
+    PICTURES: ClassVar = ("alternatives",)
+    REPORTED: ClassVar = "alternatives"
 
     supports: tuple[IntArray, ...]
     variances: Array
@@ -112,38 +115,21 @@ class Alternatives:
             },
         }
 
-    def plot(self, kind: str = "alternatives", *given: Any, **options: Any) -> Any:
-        """Draw features and supports, with matplotlib (``pip install "orthospca[plot]"``).
+    def _claim(self) -> str:
+        """How many there are, and whether that is all."""
+        number = f"{len(self)} support{'' if len(self) == 1 else 's'}"
+        claim = "and proved that there is no other" if self.complete else self.note
+        return f"{number} within {self.tolerance:.3g} of the best variance, {claim}"
 
-        Parameters
-        ----------
-        kind : {"alternatives"}
-        *given, **options
-            Other arguments of :func:`orthospca.plotting.plot_alternatives`.
-
-        Returns
-        -------
-        Picture
-            Shows itself in a notebook; ``picture.save("alternatives.png")`` keeps it.
-        """
-        return showing.picture(("alternatives",), kind, self, *given, **options)
-
-    def report(self, path: str | PathLike[str], **about: Any) -> None:
-        """Write a report as one HTML file that needs no other file and no network.
-
-        Parameters
-        ----------
-        path : path
-        **about
-            Further arguments of :func:`orthospca.report.write_choice_report`.
-        """
-        showing.reports().write_choice_report(path, alternatives=self, **about)
+    def _table(self) -> Table:
+        rows = [[f"{variance:.6g}"] for variance in self.variances[: views.MOST_ROWS]]
+        names = [self.names(support) for support in self.supports[: len(rows)]]
+        title, headings = "Choices of features", ["variance"]
+        return Table(title, headings, rows, self._claim(), names, "features", numbers=1)
 
     def summary(self, most: int = 10) -> str:
         """Return the list in words: how many, the best of them, and what they share."""
-        number = f"{len(self)} support{'' if len(self) == 1 else 's'}"
-        claim = "and proved that there is no other" if self.complete else self.note
-        lines = [f"{number} within {self.tolerance:.3g} of the best variance, {claim}"]
+        lines = [self._claim()]
         for support, variance in list(zip(self.supports, self.variances, strict=True))[:most]:
             lines.append(f"{variance:.6g}  {', '.join(self.names(support))}")
         if len(self) > most:

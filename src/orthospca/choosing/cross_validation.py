@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -21,21 +21,17 @@ from orthospca.choosing._resampling import (
     settings_of,
     worst,
 )
-from orthospca.choosing.selection import Counter, aligned
+from orthospca.choosing.selection import Counter
 from orthospca.data.moments import sum_of_squares
-from orthospca.model import showing, views
+from orthospca.model import views
 from orthospca.model.result import Status
 from orthospca.model.validation import validate_integer
+from orthospca.paths.shown import Shown, Table, plain
 from orthospca.paths.solving import validate_sparsities
-
-#: The picture of a cross-validation.
-PICTURES = ("cross_validation",)
-#: Of the table of a cross-validation; so wide are its columns.
-HEADINGS = ["sparsity", "held out", " ± s.e.", " fitted"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CrossValidation:
+class CrossValidation(Shown):
     """Variance of held-out rows along components fitted to the other rows.
 
     For each fold, the mean (and with ``correlation`` the standard deviation) of every feature and
@@ -58,6 +54,9 @@ class CrossValidation:
         ``OPTIMAL`` if all fits are certified; else why one is not, or ``INTERRUPTED`` if not all
         folds were done.
     """
+
+    PICTURES: ClassVar = ("cross_validation",)
+    REPORTED: ClassVar = "cross_validation"
 
     sparsities: tuple[int, ...]
     held_out: Array
@@ -123,36 +122,23 @@ class CrossValidation:
             f"n_components={self.held_out.shape[2]}{chosen}, status={self.status.value!r})"
         )
 
-    def summary(self) -> str:
-        """Return a table that a person can read, a line for each sparsity."""
-        lines = ["  ".join(HEADINGS)]
-        lines += [
-            aligned(HEADINGS, cells[:4]) + f"  {cells[4]}".rstrip() for cells in self._cells()
-        ]
-        return "\n".join([*lines, "", self._meaning()])
-
-    def _cells(self) -> list[list[str]]:
-        """Of each sparsity what ``HEADINGS`` name, and whether it is suggested."""
+    def _table(self) -> Table:
         columns = (self.sparsities, self.mean, self.standard_error, self.fitted_mean)
         suggested = self.suggested if self.n_folds else None
-        return [
+        rows = [
             [str(p), *map(views.percent, shares), "suggested" if p == suggested else ""]
             for p, *shares in zip(*columns, strict=True)
         ]
-
-    def _meaning(self) -> str:
         count = self.held_out.shape[2]
-        text = (
+        told = (
             f"share of the variance that {count} component{'' if count == 1 else 's'} explain"
             f"{'s' if count == 1 else ''} in rows held out, {self.n_folds} folds of "
             f"{self.n_samples} rows; suggested is the smallest sparsity within one standard error "
             "of the best"
         )
-        return f"{text}; interrupted" if self.status is Status.INTERRUPTED else text
-
-    def _repr_html_(self) -> str:
-        title, closing = "Cross-validated variance", f"{self._meaning()}."
-        return views.html_table(title, [*HEADINGS, ""], self._cells(), closing, numbers=4)
+        told += "; interrupted" if self.status is Status.INTERRUPTED else ""
+        headings = ["sparsity", "held out", " ± s.e.", " fitted", ""]
+        return Table("Cross-validated variance", headings, rows, told)
 
     def to_frame(self) -> Any:
         """Return a data frame of pandas, a row for each sparsity."""
@@ -173,25 +159,9 @@ class CrossValidation:
             "n_samples": self.n_samples,
             "status": self.status.name,
             "suggested": self.suggested if self.n_folds else None,
-            "held_out": _plain(self.held_out),
-            "fitted": _plain(self.fitted),
+            "held_out": plain(self.held_out),
+            "fitted": plain(self.fitted),
         }
-
-    def plot(self, kind: str = "cross_validation", *given: Any, **options: Any) -> Any:
-        """Draw held-out variance by sparsity, with matplotlib.
-
-        Parameters
-        ----------
-        kind : {"cross_validation"}
-        *given, **options
-            Other arguments of :func:`orthospca.plotting.plot_cross_validation`.
-
-        Returns
-        -------
-        Picture
-            Shows itself in a notebook; ``picture.save("held-out.png")`` keeps it.
-        """
-        return showing.picture(PICTURES, kind, self, *given, **options)
 
 
 def cross_validate_sparsity(
@@ -333,10 +303,3 @@ def _measure(
             scores = ((z - covariance.mean[used]) / covariance.scale[used]) @ component.vector[used]
             shares[i, k] = float(scores @ scores) / total if total > 0 else math.nan
     return shares, fitted, worst([result.status for result in results], None)
-
-
-def _plain(table: Array) -> list[Any]:
-    """JSON has no NaN: it becomes None."""
-    return [
-        [[float(x) if math.isfinite(x) else None for x in row] for row in rows] for rows in table
-    ]

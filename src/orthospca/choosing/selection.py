@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from html import escape
-from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from orthospca._errors import InputError
 from orthospca._typing import Array
-from orthospca.model import showing, views
+from orthospca.model import views
 from orthospca.model.result import Result, Status
+from orthospca.paths.shown import Shown, Table, plain
 
 #: Receives how many fits are done, and of how many; a true answer stops.
 Counter = Callable[[int, int], "bool | None"]
-#: The pictures of a stability, and of one for several sparsities.
-PICTURES, PATH_PICTURES = ("stability",), ("stability_path",)
 #: Features that are selected at least so often, or in the reference, are listed.
 LISTED = 0.1
-#: Of the table of a stability; so wide are its columns.
-HEADINGS = ["  #", "stability", " |cos|", "overlap"]
 
 
 def in_words(index: float) -> str:
@@ -31,13 +26,8 @@ def in_words(index: float) -> str:
     return f"{round(index, 2) + 0.0:.2f}".replace("-", "−") if math.isfinite(index) else ""
 
 
-def aligned(headings: Sequence[str], cells: Sequence[str]) -> str:
-    """A line of a table, below its headings."""
-    return "  ".join(cell.rjust(len(h)) for h, cell in zip(headings, cells, strict=True))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Stability:
+class Stability(Shown):
     """How often each feature is selected in other rows of the same data.
 
     Attributes
@@ -65,6 +55,9 @@ class Stability:
         ``OPTIMAL`` if all fits are certified, the reference included; else why one is not, or
         ``INTERRUPTED`` if not all resamples were done.
     """
+
+    PICTURES: ClassVar = ("stability",)
+    REPORTED: ClassVar = "stability"
 
     result: Result
     frequencies: Array
@@ -126,30 +119,18 @@ class Stability:
             f"status={self.status.value!r})"
         )
 
-    def summary(self, width: int = views.WIDTH) -> str:
-        """Return a table that a person can read: stability of each component and its features.
-
-        A feature that the component uses in resamples only, not in all rows, is in brackets.
-
-        Parameters
-        ----------
-        width : int
-            Lines of names are broken so that they have at most so many characters.
-        """
-        lines = ["  ".join(HEADINGS)]
-        for k, cells in enumerate(self._cells()):
-            lines.append(aligned(HEADINGS, cells))
-            lines += views.in_lines((self._word(k, j) for j in self._listed(k)), width)
-        return "\n".join([*lines, "", self._meaning()])
-
-    def _cells(self) -> list[list[str]]:
-        """Of each component what ``HEADINGS`` name."""
+    def _table(self) -> Table:
+        """Stability of each component and its features, in brackets if not in all rows."""
         tables = (self.similarities, self.overlaps)
         means = [table.sum(axis=0) / (len(table) or math.nan) for table in tables]
-        return [
+        rows = [
             [str(k + 1), in_words(index), *(f"{mean[k]:.2f}" for mean in means)]
             for k, index in enumerate(self.indices)
         ]
+        listed = [[self._word(k, j) for j in self._listed(k)] for k in range(len(rows))]
+        headings = ["  #", "stability", " |cos|", "overlap"]
+        title, about = "Stability of the selection", "features and how often"
+        return Table(title, headings, rows, self._meaning(), listed, about)
 
     def _word(self, k: int, j: int) -> str:
         word = f"{self.feature_names[j]} {self.frequencies[k, j]:.0%}"
@@ -168,14 +149,6 @@ class Stability:
             f"{self.certified} of them certified within tolerance"
         )
         return f"{text}; interrupted" if self.status is Status.INTERRUPTED else text
-
-    def _repr_html_(self) -> str:
-        rows = []
-        for k, cells in enumerate(self._cells()):
-            words = ", ".join(self._word(k, j) for j in self._listed(k)[: views.MOST_ROWS])
-            rows.append([*cells, escape(words)])
-        title, headings = "Stability of the selection", [*HEADINGS, "features and how often"]
-        return views.html_table(title, headings, rows, f"{self._meaning()}.", numbers=4)
 
     def to_frame(self) -> Any:
         """Return a data frame of pandas: frequencies, a row for each feature.
@@ -199,7 +172,7 @@ class Stability:
             "certified": self.certified,
             "status": self.status.name,
             "feature_names": list(self.feature_names),
-            "indices": [float(x) if math.isfinite(x) else None for x in self.indices],
+            "indices": plain(self.indices),
             "frequencies": self.frequencies.tolist(),
             "overall": self.overall.tolist(),
             "similarities": self.similarities.tolist(),
@@ -207,36 +180,9 @@ class Stability:
             "result": self.result.to_dict(),
         }
 
-    def plot(self, kind: str = "stability", *given: Any, **options: Any) -> Any:
-        """Draw the frequencies, with matplotlib (``pip install "orthospca[plot]"``).
-
-        Parameters
-        ----------
-        kind : {"stability"}
-        *given, **options
-            Other arguments of :func:`orthospca.plotting.plot_stability`.
-
-        Returns
-        -------
-        Picture
-            Shows itself in a notebook; ``picture.save("stability.png")`` keeps it.
-        """
-        return showing.picture(PICTURES, kind, self, *given, **options)
-
-    def report(self, path: str | PathLike[str], **about: Any) -> None:
-        """Write a report as one HTML file that needs no other file and no network.
-
-        Parameters
-        ----------
-        path : path
-        **about
-            Further arguments of :func:`orthospca.report.write_choice_report`.
-        """
-        showing.reports().write_choice_report(path, stability=self, **about)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StabilityPath:
+class StabilityPath(Shown):
     """Stability for each of several sparsities; it has a length and can be iterated over.
 
     Attributes
@@ -246,6 +192,9 @@ class StabilityPath:
     stabilities : tuple of Stability
         One for each, from the same resamples.
     """
+
+    PICTURES: ClassVar = ("stability_path",)
+    REPORTED: ClassVar = "stability"
 
     sparsities: tuple[int, ...]
     stabilities: tuple[Stability, ...]
@@ -277,24 +226,14 @@ class StabilityPath:
     def __repr__(self) -> str:
         return f"StabilityPath(sparsities={list(self.sparsities)}, status={self.status.value!r})"
 
-    def summary(self) -> str:
-        """Return a table that a person can read, a line for each sparsity."""
-        lines = [f"{'sparsity':>8}  stability of each component"]
-        for sparsity, row in zip(self.sparsities, self.indices, strict=True):
-            lines.append(f"{sparsity:>8}  " + "  ".join(f"{in_words(x):>5}" for x in row))
-        if self.stabilities:
-            lines += ["", self.stabilities[0]._meaning()]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
+    def _table(self) -> Table:
         indices = self.indices
         headings = ["sparsity", *(f"component {k + 1}" for k in range(indices.shape[1]))]
         rows = [
             [str(p), *map(in_words, row)] for p, row in zip(self.sparsities, indices, strict=True)
         ]
-        closing = f"{self.stabilities[0]._meaning()}." if self.stabilities else ""
-        title = "Stability by sparsity"
-        return views.html_table(title, headings, rows, closing, numbers=len(headings))
+        told = f"stability of each component, {self.stabilities[0]._meaning()}" if rows else ""
+        return Table("Stability by sparsity", headings, rows, told, numbers=len(headings))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python objects that JSON can hold."""
@@ -302,7 +241,3 @@ class StabilityPath:
             "sparsities": list(self.sparsities),
             "stabilities": [each.to_dict() for each in self.stabilities],
         }
-
-    def plot(self, kind: str = "stability_path", *given: Any, **options: Any) -> Any:
-        """Draw the stability by sparsity; as :meth:`Stability.plot`."""
-        return showing.picture(PATH_PICTURES, kind, self, *given, **options)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from html import escape
-from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from orthospca._typing import Array
-from orthospca.model import showing, views, words
+from orthospca.model import views, words
 from orthospca.model.component import Status, format_gap
 from orthospca.model.result import Result
 from orthospca.model.validation import validate_integer
-
-#: The pictures of a path: ``plot_sparsity_path`` and so on of :mod:`orthospca.plotting`.
-PICTURES = ("sparsity_path", "path_loadings")
+from orthospca.paths.shown import Shown, Table, plain
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ class Change:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparsityPath:
+class SparsityPath(Shown):
     """The components for each of several sparsities.
 
     It has a length and can be iterated over: its items are the results, by ascending sparsity.
@@ -66,6 +62,9 @@ class SparsityPath:
     runtime : float
         Seconds.
     """
+
+    PICTURES: ClassVar = ("sparsity_path", "path_loadings")
+    REPORTED: ClassVar = "found"
 
     sparsities: tuple[int, ...]
     variances: Array
@@ -179,68 +178,32 @@ class SparsityPath:
             f"status={self.status.value!r})"
         )
 
-    def _repr_html_(self) -> str:
-        headings = ["sparsity", "variance", "of total", "largest gap", "status"]
-        headings += ["enters", "leaves"]
-        columns = (
-            self.sparsities,
-            self.explained_variance,
-            self._shares(),
-            self.results,
-            self.changes(),
-        )
+    def _table(self) -> Table:
+        """Numbers of each sparsity, and what enters (+) or leaves (−) the first component."""
+        several = self.variances.shape[1] > 1
+        more = ["components", "largest gap"] if several else [" upper bound", "      gap"]
+        numbers = zip(self.explained_variance, self.explained_variance_ratio, strict=True)
         rows = [
             [
                 str(sparsity),
                 f"{variance:.6g}",
-                share,
-                format_gap(float(result.gaps.max(initial=0.0))),
+                views.percent(share),
+                str(result.n_components) if several else f"{result.upper_bounds[0]:.6g}",
+                format_gap(float(result.gaps.max())),
                 result.status.value,
-                escape(", ".join(change.entered)),
-                escape(", ".join(change.left)),
             ]
-            for sparsity, variance, share, result, change in zip(*columns, strict=True)
+            for sparsity, result, (variance, share) in zip(
+                self.sparsities, self.results, numbers, strict=True
+            )
         ]
-        closing = words.of_path(self)
-        if self.variances.shape[1] > 1:
-            closing += "; what enters and leaves is that of the first component"
-        return views.html_table("Variance by sparsity", headings, rows, f"{closing}.", numbers=4)
-
-    def summary(self, width: int = views.WIDTH) -> str:
-        """Return a table that a person can read: for each sparsity its numbers and what changes.
-
-        ``+`` stands before features that enter the first component, ``−`` before those that leave.
-
-        Parameters
-        ----------
-        width : int
-            Lines of names are broken so that they have at most so many characters.
-        """
-        several = self.variances.shape[1] > 1
-        extra = "components  largest gap" if several else f"{'upper bound':>12}  {'gap':>9}"
-        lines = [f"{'sparsity':>8}  {'variance':>12}  {'of total':>8}  {extra}  status"]
-        columns = (
-            self.sparsities,
-            self.results,
-            self.explained_variance,
-            self._shares(),
-            self.changes(),
-        )
-        for sparsity, result, variance, share, change in zip(*columns, strict=True):
-            gap = format_gap(float(result.gaps.max()))
-            extra = f"{result.upper_bounds[0]:>12.6g}  {gap:>9}"
-            if several:
-                extra = f"{result.n_components:>10}  {gap:>11}"
-            status = result.status.value
-            lines.append(f"{sparsity:>8}  {variance:>12.6g}  {share:>8}  {extra}  {status}")
-            signs = [f"+{name}" for name in change.entered] + [f"−{name}" for name in change.left]
-            lines += views.in_lines(signs, width, indent=10)
-        proved = words.of_path(self)
-        lines += ["", f"{len(self.sparsities)} sparsities; {self.runtime:.3g} s; {proved}"]
-        return "\n".join(lines)
-
-    def _shares(self) -> list[str]:
-        return [views.percent(x) for x in self.explained_variance_ratio]
+        signs = [
+            [*(f"+{name}" for name in change.entered), *(f"−{name}" for name in change.left)]
+            for change in self.changes()
+        ]
+        told = f"{len(self.sparsities)} sparsities; {self.runtime:.3g} s; {words.of_path(self)}"
+        headings = ["sparsity", "    variance", "of total", *more, "status"]
+        title, about = "Variance by sparsity", "what enters and leaves the first component"
+        return Table(title, headings, rows, told, signs, about, numbers=5)
 
     def to_frame(self) -> Any:
         """Return a data frame of pandas, with a row for each component of each sparsity.
@@ -268,46 +231,15 @@ class SparsityPath:
         ]
         return pandas.DataFrame(rows)
 
-    def plot(self, kind: str = "sparsity_path", *given: Any, **options: Any) -> Any:
-        """Draw the path, with matplotlib (``pip install "orthospca[plot]"``).
-
-        Parameters
-        ----------
-        kind : {"sparsity_path", "path_loadings"}
-            ``"sparsity_path"`` shows variance by sparsity, with what is proved;
-            ``"path_loadings"`` which features enter and leave a component.
-        *given, **options
-            Other arguments of ``plot_sparsity_path`` or ``plot_path_loadings``
-            (:mod:`orthospca.plotting`).
-
-        Returns
-        -------
-        Picture
-            Shows itself in a notebook; ``picture.save("path.png")`` keeps it.
-        """
-        return showing.picture(PICTURES, kind, self, *given, **options)
-
-    def report(self, path: str | PathLike[str], **about: Any) -> None:
-        """Write a report as one HTML file that needs no other file and no network.
-
-        Parameters
-        ----------
-        path : path
-        **about
-            Further arguments of :func:`orthospca.report.write_choice_report`: cross-validated
-            variance, stability, where the data come from.
-        """
-        showing.reports().write_choice_report(path, self, **about)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the path as plain Python objects that JSON can hold."""
         return {
             "status": self.status.name,
             "runtime": self.runtime,
             "sparsities": list(self.sparsities),
-            "variances": _rows(self.variances),
-            "upper_bounds": _rows(self.upper_bounds),
-            "gaps": _rows(self.gaps),
+            "variances": plain(self.variances),
+            "upper_bounds": plain(self.upper_bounds),
+            "gaps": plain(self.gaps),
             "results": [result.to_dict() for result in self.results],
         }
 
@@ -317,8 +249,3 @@ def _in_short(sparsities: tuple[int, ...]) -> str:
     if len(sparsities) <= 4:
         return str(list(sparsities))
     return f"from {sparsities[0]} to {sparsities[-1]}"
-
-
-def _rows(table: Array) -> list[list[float | None]]:
-    """JSON has no NaN and no infinity: they become None."""
-    return [[float(x) if math.isfinite(x) else None for x in row] for row in table]

@@ -6,8 +6,9 @@ What is proved for one sparsity is used for the others: see ``links.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ from orthospca.wide.stage import WideProblem
 #: A sparsity that was left open is tried again with at least so many times the seconds it had.
 SECOND_TRY = 1.5
 
+#: A number, or a range with or without its ends and its step.
+RANGE = re.compile(r"\s*([+-]?\d+)?\s*(?:(:)\s*([+-]?\d+)?\s*(?::\s*([+-]?\d+)\s*)?)?")
 #: Receives the sparsity being solved and where its search stands; a true answer stops the path.
 PathCallback = Callable[[int, Progress], "bool | None"]
 
@@ -144,139 +147,152 @@ def path_as_set(
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
     covariance = _covariance_of(given, settings, threshold, watch)
     if covariance is None or watch.interrupted:
-        return _without_matrix(count, watch)
-    links = Links(settings.tolerance, covariance)
-    learnt = None
+        # No sparsity was reached: there was no time to form the matrix.
+        return _path((), count, watch.verdict() or Status.TIME_LIMIT, watch)
+    links, learnt = Links(settings.tolerance, covariance), None
     if isinstance(covariance, DataCovariance):
         learnt = WideProblem(covariance, asked[-1], settings)
-    found: dict[int, Result] = {}
-    # First components that were certified on the way to a larger sparsity.
-    rungs: dict[int, Component] = {}
-    larger: Result | None = None
-    stop = False
-
-    def solve_one(sparsity: int, seconds: float | None) -> Result:
-        nonlocal stop
-        point = rungs.get(sparsity)
-        if point is not None and count == 1 and larger is not None:
-            return _certified_result(point, sparsity, larger)
-        known = math.inf if larger is None else larger.stages[0].upper_bound
-        met = False
-
-        def hear_one(progress: Progress) -> bool:
-            """Pass on, and end a search that a known bound has decided."""
-            nonlocal stop, met
-            stop = stop or (callback is not None and bool(callback(sparsity, progress)))
-            met = not stop and count == 1 and links.met(progress.lower, known)
-            return stop or met
-
-        # All sparsities of a first component are proved on the way to the largest one.
-        limited = replace(settings, time_limit=seconds, rungs=larger is None)
-        start = () if point is None else (point,)
-        result = solve_with(
-            covariance, sparsity, count, limited, threshold, hear_one, learnt, start
-        )
-        rungs.update(_certified(result))
-        stop = stop or (result.status is Status.INTERRUPTED and not met)
-        result = replace(result, feature_names=names)
-        return links.with_upper(result, known) if result.stages else result
-
-    def share(among: int) -> float | None:
-        """Seconds for one of several sparsities that are still to be solved."""
-        if settings.time_limit is None:
-            return None
-        return watch.seconds_left / among
-
-    try:
-        for position, sparsity in enumerate(reversed(asked)):
-            left = share(len(asked) - position)
-            result = taken_over(larger, sparsity)
-            if result is None and left == 0.0 and larger is not None:
-                result = _met_on_the_way(larger, sparsity)
-                if result is None:
-                    continue
-            if result is None:
-                result = solve_one(sparsity, left)
-            if result.stages:
-                found[sparsity] = larger = result
-            if stop:
-                break
-        # What the others have left of their time goes to those that are open.
-        open_ones = [p for p in found if found[p].status is Status.TIME_LIMIT]
-        for position, sparsity in enumerate(open_ones):
-            left = share(len(open_ones) - position)
-            if stop or left is None or left < SECOND_TRY * found[sparsity].runtime:
-                break
-            larger = found.get(min((p for p in found if p > sparsity), default=0))
-            result = solve_one(sparsity, left)
-            if _is_closer(result, found[sparsity]):
-                found[sparsity] = result
-    except KeyboardInterrupt:
-        stop = True
-    reached = tuple(sorted(found))
-    results = links.connect(reached, [found[p] for p in reached])
+    climb = _Climb(covariance, count, settings, threshold, callback, watch, links, learnt)
+    climb.run(asked)
+    results = tuple(replace(result, feature_names=names) for result in climb.results())
     open_statuses = [r.status for r in results if not r.status.finished]
     # A limit says more than what rounding leaves.
     open_statuses.sort(key=lambda status: status is Status.PRECISION)
-    if not stop and len(reached) < len(asked):
+    if len(results) < len(asked):
         open_statuses.insert(0, Status.TIME_LIMIT)
-    status = Status.INTERRUPTED if stop else next(iter(open_statuses), Status.OPTIMAL)
+    status = Status.INTERRUPTED if climb.stop else next(iter(open_statuses), Status.OPTIMAL)
+    return _path(results, count, status, watch)
+
+
+@dataclass(eq=False)
+class _Climb:
+    """The results for each sparsity, from the largest to the smallest.
+
+    Attributes
+    ----------
+    covariance, count, settings, threshold, callback, watch
+        What was asked for.
+    links : Links
+        What one sparsity proves for another.
+    learnt : WideProblem or None
+        What is known of data, for all of them.
+    found : dict
+        The result for each sparsity that was reached.
+    met : dict
+        First components for smaller sparsities, met on the way to a larger one.
+    stop : bool
+        Whether somebody asked to stop.
+    """
+
+    covariance: Array | DataCovariance
+    count: int
+    settings: Settings
+    threshold: Any
+    callback: PathCallback | None
+    watch: Watch
+    links: Links
+    learnt: WideProblem | None
+    found: dict[int, Result] = field(default_factory=dict)
+    met: dict[int, Component] = field(default_factory=dict)
+    stop: bool = False
+
+    def run(self, sparsities: Sequence[int]) -> None:
+        """Go from the largest to the smallest, and once more to those that are still open."""
+        try:
+            for sparsity, seconds in self._in_turn(reversed(sparsities)):
+                larger = self._above(sparsity)
+                result = taken_over(larger, sparsity) or self._met_on_the_way(larger, sparsity)
+                in_time = seconds != 0.0 or larger is None
+                if in_time and (result is None or not result.status.finished):
+                    result = self._solve(sparsity, seconds)
+                if result is not None and result.stages:
+                    self.found[sparsity] = result
+            # What the others have left of their time goes to those that are open.
+            again = [p for p, result in self.found.items() if result.status is Status.TIME_LIMIT]
+            for sparsity, seconds in self._in_turn(again):
+                before = self.found[sparsity]
+                if seconds is None or seconds < SECOND_TRY * before.runtime:
+                    break
+                result = self._solve(sparsity, seconds)
+                closer = len(result) >= len(before) and result.gaps.max() < before.gaps.max()
+                if closer:
+                    self.found[sparsity] = result
+        except KeyboardInterrupt:
+            self.stop = True
+
+    def _in_turn(self, sparsities: Iterable[int]) -> Iterator[tuple[int, float | None]]:
+        """One after another, with its share of the seconds that are left, until it is stopped."""
+        waiting = list(sparsities)
+        for position, sparsity in enumerate(waiting):
+            if self.stop:
+                return
+            share = self.watch.seconds_left / (len(waiting) - position)
+            yield sparsity, None if self.settings.time_limit is None else share
+
+    def results(self) -> tuple[Result, ...]:
+        """Return what was found, each with what the others prove for it."""
+        reached = sorted(self.found)
+        return self.links.connect(reached, [self.found[p] for p in reached])
+
+    def _above(self, sparsity: int) -> Result | None:
+        """The result for the next larger sparsity that was reached."""
+        return self.found.get(min((p for p in self.found if p > sparsity), default=0))
+
+    def _solve(self, sparsity: int, seconds: float | None) -> Result:
+        """Search one sparsity; all smaller ones of a first component are proved on the way."""
+        larger, met = self._above(sparsity), False
+        known = math.inf if larger is None else larger.stages[0].upper_bound
+
+        def hear(progress: Progress) -> bool:
+            """Pass on, and end a search that a known bound has decided."""
+            nonlocal met
+            callback = self.callback
+            self.stop |= callback is not None and bool(callback(sparsity, progress))
+            met = not self.stop and self.count == 1 and self.links.met(progress.lower, known)
+            return self.stop or met
+
+        settings = replace(self.settings, time_limit=seconds, rungs=larger is None)
+        point = self.met.get(sparsity)
+        start = (point,) if point is not None and point.status is Status.OPTIMAL else ()
+        asked = (self.covariance, sparsity, self.count, settings, self.threshold)
+        result = solve_with(*asked, hear, self.learnt, start)
+        for size, point in enumerate(result.known_path, start=1):
+            if point.status is Status.OPTIMAL or size not in self.met:
+                self.met[size] = point
+        self.stop |= result.status is Status.INTERRUPTED and not met
+        return self.links.with_upper(result, known) if result.stages else result
+
+    def _met_on_the_way(self, larger: Result | None, sparsity: int) -> Result | None:
+        """What was found and proved for a sparsity on the way to a larger one, as a result."""
+        point = self.met.get(sparsity)
+        if self.count > 1 or larger is None or point is None or len(point.support) > sparsity:
+            return None
+        if point.status is not Status.OPTIMAL:
+            point = replace(point, status=Status.TIME_LIMIT)
+        return replace(
+            larger,
+            stages=(point,),
+            sparsity=(sparsity,),
+            status=point.status,
+            exhausted=False,
+            guarantee=add_up(point.upper_bound, -point.variance),
+            runtime=0.0,
+            history=(),
+            known_path=larger.known_path[:sparsity],
+        )
+
+
+def _path(results: tuple[Result, ...], count: int, status: Status, watch: Watch) -> SparsityPath:
+    """The path of the results, with tables of their numbers."""
+    names = ("variances", "upper_bounds", "gaps")
+    tables = {name: np.full((len(results), count), np.nan) for name in names}
+    for name, table in tables.items():
+        for row, result in zip(table, results, strict=True):
+            row[: result.n_components] = getattr(result, name)
+    reached = tuple(result.sparsity[0] for result in results)
     return SparsityPath(
-        sparsities=reached,
-        variances=_table(results, count, "variances"),
-        upper_bounds=_table(results, count, "upper_bounds"),
-        gaps=_table(results, count, "gaps"),
-        results=results,
-        status=status,
-        runtime=watch.clock.elapsed,
+        reached, **tables, results=results, status=status, runtime=watch.clock.elapsed
     )
-
-
-def _without_matrix(count: int, watch: Watch) -> SparsityPath:
-    """No sparsity was reached: there was no time to form the matrix."""
-    nothing = np.zeros((0, count))
-    status = watch.verdict() or Status.TIME_LIMIT
-    return SparsityPath((), nothing, nothing, nothing, (), status, watch.clock.elapsed)
-
-
-def _certified_result(point: Component, sparsity: int, larger: Result) -> Result:
-    """A first component that was certified on the way to a larger sparsity, as a result."""
-    return replace(
-        larger,
-        stages=(point,),
-        sparsity=(sparsity,),
-        status=Status.OPTIMAL,
-        exhausted=False,
-        guarantee=add_up(point.upper_bound, -point.variance),
-        runtime=0.0,
-        history=(),
-        known_path=larger.known_path[:sparsity],
-    )
-
-
-def _met_on_the_way(larger: Result, sparsity: int) -> Result | None:
-    """What was found and proved for a sparsity on the way to a larger one, as a result."""
-    if len(larger.sparsity) > 1 or len(larger.known_path) < sparsity:
-        return None
-    point = larger.known_path[sparsity - 1]
-    if np.count_nonzero(point.vector) > sparsity:
-        return None
-    if point.status is not Status.OPTIMAL:
-        point = replace(point, status=Status.TIME_LIMIT)
-    return replace(_certified_result(point, sparsity, larger), status=point.status)
-
-
-def _is_closer(result: Result, other: Result) -> bool:
-    """Whether a result has as many components, and is closer to certified."""
-    if len(result.stages) < len(other.stages):
-        return False
-    return float(result.gaps.max()) < float(other.gaps.max())
-
-
-def _certified(result: Result) -> dict[int, Component]:
-    """The first components for smaller sparsities that a solve has certified on its way."""
-    points = enumerate(result.known_path, start=1)
-    return {size: point for size, point in points if point.status is Status.OPTIMAL}
 
 
 def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
@@ -305,26 +321,20 @@ def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
     """
     chosen: set[int] = set()
     for part in text.split(","):
-        fields = [field.strip() for field in part.split(":")]
-        try:
-            numbers = [int(field) if field else None for field in fields]
-        except ValueError:
-            numbers = []
-        if len(numbers) == 1 and numbers[0] is not None:
-            chosen.add(validate_integer("sparsities", numbers[0], 1, n, "the number of features"))
-            continue
-        if len(numbers) not in (2, 3) or numbers[2:] == [None]:
+        found = RANGE.fullmatch(part)
+        if found is None or not (found[1] or found[2]):
             raise InputError(
                 "sparsities must be numbers or ranges such as 1:20 or 2:10:2, separated by commas, "
                 f"got {text!r}"
             )
-        first = 1 if numbers[0] is None else numbers[0]
-        last = n if numbers[1] is None else min(numbers[1], n)
-        step = numbers[2] if len(numbers) == 3 and numbers[2] is not None else 1
+        if not found[2]:
+            chosen.add(validate_integer("sparsities", int(part), 1, n, "the number of features"))
+            continue
+        first, last, step = int(found[1] or 1), min(int(found[3] or n), n), int(found[4] or 1)
         if first < 1 or step < 1 or last < first:
             raise InputError(
-                f"sparsities must be ranges within 1 and {n} (the number of features), from small "
-                f"to large, got {part.strip()!r}"
+                f"sparsities must be increasing ranges between 1 and {n} (the number of features), "
+                f"got {part.strip()!r}"
             )
         chosen.update(range(first, last + 1, step))
     return tuple(sorted(chosen))
@@ -354,10 +364,3 @@ def validate_sparsities(sparsities: Any, n: int) -> tuple[int, ...]:
     if not limits:
         raise InputError("sparsities must have at least one entry, got none")
     return tuple(sorted(limits))
-
-
-def _table(results: Sequence[Result], count: int, name: str) -> Array:
-    table = np.full((len(results), count), np.nan)
-    for row, result in zip(table, results, strict=True):
-        row[: result.n_components] = getattr(result, name)
-    return table
