@@ -72,14 +72,10 @@ class Blocks:
     def submatrix(self, Q: Array, block: int) -> Array:
         """Return the block A_i of the block-diagonal matrix."""
         chosen = self.blocks[block]
-        return self._inside(Q[np.ix_(chosen, chosen)])
+        return self.kept(Q[np.ix_(chosen, chosen)])
 
-    def diagonal(self, variances: Array) -> Array:
-        """Return the diagonal of A, given that of Q."""
-        return self._inside(variances)
-
-    def _inside(self, entries: Array) -> Array:
-        """Entries of a block as they are in A."""
+    def kept(self, entries: Array) -> Array:
+        """Return entries of Q inside the blocks as they are in A."""
         lost = (np.abs(entries) < self.threshold) & (self.inside == "thresholded")
         return np.where(lost, 0.0, entries)
 
@@ -134,8 +130,13 @@ def block_diagonalize(Q: Any, threshold: float, *, inside: str = "kept") -> Bloc
 
 def blocks_of(matrix: Array, threshold: float, inside: str = "kept") -> Blocks:
     """As :func:`block_diagonalize`, of a validated matrix."""
-    labels = numbered(_components(matrix, threshold))
-    return as_blocks(labels, threshold, inside, _largest_cross(matrix, labels))
+    if is_connected_at_sight(matrix, threshold):
+        return _as_blocks(np.zeros(len(matrix), dtype=np.intp), threshold, inside, 0.0)
+    graph = csr_matrix(_joined(matrix, threshold))
+    labels = connected_components(graph, directed=False)[1]
+    between = labels[:, None] != labels
+    cross = float(np.max(np.abs(matrix), where=between, initial=0.0))
+    return _as_blocks(labels, threshold, inside, cross)
 
 
 def blocks_of_data(covariance: DataCovariance, threshold: float, inside: str = "kept") -> Blocks:
@@ -148,12 +149,12 @@ def blocks_of_data(covariance: DataCovariance, threshold: float, inside: str = "
     roots = np.sort(np.sqrt(covariance.diagonal))[::-1]
     largest = float(roots[0] * roots[min(1, n - 1)])
     graph = covariance.graph(threshold)
-    labels = numbered(connected_components(graph, directed=False)[1])
+    labels = connected_components(graph, directed=False)[1]
     cross = 0.0
-    if labels.any():
+    if (labels != labels[0]).any():
         rounding = 2 * covariance.relative_radius * largest
         cross = raised(min(threshold, largest) + rounding, 2)
-    return as_blocks(labels, threshold, inside, cross)
+    return _as_blocks(labels, threshold, inside, cross)
 
 
 def is_connected_at_sight(matrix: Array, threshold: float = 0.0) -> bool:
@@ -173,37 +174,15 @@ def _joined(entries: Array, threshold: float) -> BoolArray:
     return joined
 
 
-def _components(matrix: Array, threshold: float) -> IntArray:
-    if is_connected_at_sight(matrix, threshold):
-        return np.zeros(len(matrix), dtype=np.intp)
-    graph = csr_matrix(_joined(matrix, threshold))
-    return connected_components(graph, directed=False)[1].astype(np.intp)
-
-
-def numbered(labels: IntArray) -> IntArray:
-    """Number blocks by their smallest index, whatever the order in which they were found."""
-    _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[labels].astype(np.intp)
-
-
-def as_blocks(labels: IntArray, threshold: float, inside: str, cross: float) -> Blocks:
-    """Return the blocks that belong to numbered labels."""
+def _as_blocks(found: IntArray, threshold: float, inside: str, cross: float) -> Blocks:
+    """Return the blocks, numbered by their smallest index whatever order they were found in."""
+    _, first, labels = np.unique(found, return_index=True, return_inverse=True)
+    labels = np.argsort(np.argsort(first))[labels].astype(np.intp)
     permutation = np.argsort(labels, kind="stable")
-    ends = np.cumsum(np.bincount(labels))[:-1]
-    blocks = tuple(np.split(permutation, ends))
+    blocks = tuple(np.split(permutation, np.cumsum(np.bincount(labels))[:-1]))
     for array in (labels, permutation, *blocks):
         array.flags.writeable = False
     return Blocks(labels, blocks, permutation, threshold, inside, cross)
-
-
-def _largest_cross(matrix: Array, labels: IntArray) -> float:
-    if not labels.any():
-        return 0.0
-    largest = 0.0
-    for row, label in enumerate(labels):
-        outside = np.abs(matrix[row, labels != label])
-        largest = max(largest, float(outside.max(initial=0.0)))
-    return largest
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ class PartitionedMatrix:
         self.blocks = blocks
         self.settings = settings
         self.n_features = len(variances)
-        self.diagonal = blocks.diagonal(variances)
+        self.diagonal = blocks.kept(variances)
         self.cross, self.inside = blocks.cross, 0.0
 
     @property

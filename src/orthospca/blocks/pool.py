@@ -99,7 +99,9 @@ class BlockStages:
                 verdict = self.watch.verdict(self.nodes)
                 if verdict is not None and (self._leader() is not None or self.watch.interrupted):
                     return verdict
-                chosen = self._still_waiting(waiting, count)
+                cutoff, chosen = self._cutoff(), waiting[:count]
+                if cutoff > -math.inf:
+                    chosen = [b for b in chosen if self.blocks[b].tighten() > cutoff]
                 if chosen:
                     self._solve(chosen, waiting)
                     self._report()
@@ -111,33 +113,39 @@ class BlockStages:
 
     def _cutoff(self) -> float:
         leader = self._leader()
-        if leader is None:
-            return -math.inf
-        return self.block_settings.tolerance.cutoff(leader.value)
+        tolerance = self.block_settings.tolerance
+        return -math.inf if leader is None else tolerance.cutoff(leader.value)
 
     def _waiting(self) -> list[int]:
         """Unsolved blocks that may hold more than the best candidate, the most promising first."""
-        cutoff = self._cutoff()
-        blocks = self.blocks
+        cutoff, blocks = self._cutoff(), self.blocks
         left = [b for b, x in enumerate(blocks) if x.outcome is None and x.bound > cutoff]
         return sorted(left, key=lambda b: (-blocks[b].bound, b))
 
-    def _still_waiting(self, waiting: Sequence[int], count: int) -> list[int]:
-        cutoff = self._cutoff()
-        if cutoff == -math.inf:
-            return list(waiting[:count])
-        return [b for b in waiting[:count] if self.blocks[b].tighten() > cutoff]
-
     def _solve(self, chosen: Sequence[int], waiting: Sequence[int]) -> None:
-        """Solve some blocks, together if there are several and jobs for them."""
-        n_jobs = self.settings.n_jobs
+        """Solve some blocks, together if there are several and jobs for them.
+
+        Each may use a share of the time that is left, by the work it promises.
+        """
+        n_jobs, nodes = self.settings.n_jobs, self.watch.node_limit - self.nodes
         alone = len(chosen) == 1 or effective_n_jobs(n_jobs) == 1
         alone |= any(self.blocks[b].data is not None for b in chosen)
-        settings = self._settings_for(chosen, waiting, alone)
-        tasks = [self.blocks[b].task(settings[b]) for b in chosen]
+        work = {b: float(len(self.blocks[b].indices)) ** 3 for b in waiting}
+        left, whole = self.watch.seconds_left, sum(work.values())
+        settings = replace(
+            self.block_settings,
+            node_limit=None if math.isinf(nodes) else int(max(nodes, 1)),
+            n_jobs=n_jobs if alone else 1,
+        )
+        tasks = []
+        for b in chosen:
+            # One after another they share the time; together each may take all of the round's.
+            share = work[b] if alone else sum(work[c] for c in chosen)
+            seconds = None if math.isinf(left) else left * share / whole
+            tasks.append(self.blocks[b].task(replace(settings, time_limit=seconds)))
         if alone:
             pairs = zip(chosen, tasks, strict=True)
-            outcomes = [solve_block(task, _Reporter(self, b)) for b, task in pairs]
+            outcomes = [solve_block(task, self._supervisor(b)) for b, task in pairs]
         else:
             supervisor = Supervisor(self.watch)
             pool = Parallel(n_jobs=n_jobs, prefer="threads")
@@ -145,29 +153,25 @@ class BlockStages:
         for b, outcome in zip(chosen, outcomes, strict=True):
             self.blocks[b].outcome = outcome
             self.nodes += outcome.nodes
-            if outcome.status is Status.INTERRUPTED:
-                self.watch.interrupted = True
+            self.watch.interrupted |= outcome.status is Status.INTERRUPTED
 
-    def _settings_for(
-        self, chosen: Sequence[int], waiting: Sequence[int], alone: bool
-    ) -> dict[int, Settings]:
-        """What each block may use: a share of the time that is left, by the work it promises."""
-        left, limit = self.watch.seconds_left, self.watch.node_limit
-        work = {b: float(len(self.blocks[b].indices)) ** 3 for b in waiting}
-        whole = sum(work.values())
-        together = sum(work[b] for b in chosen)
-        nodes = None if math.isinf(limit) else int(max(limit - self.nodes, 1))
-        found = {}
-        for b in chosen:
-            # One after another they share the time; together each may take all of the round's.
-            share = work[b] if alone else together
-            found[b] = replace(
-                self.block_settings,
-                time_limit=None if math.isinf(left) else left * share / whole,
-                node_limit=nodes,
-                n_jobs=self.settings.n_jobs if alone else 1,
-            )
-        return found
+    def _supervisor(self, block: int) -> Supervisor:
+        """Tells the callback of the whole solve where the solve of one block stands."""
+        problem, watch = self.problem, self.watch
+        label = int(problem.blocks.labels[self.blocks[block].indices[0]])
+        others = float(np.delete(self._uppers(), block).max(initial=-math.inf))
+        best = self._lower()
+
+        def tell(entry: Progress) -> None:
+            lower = best
+            if problem.blocks.inside == "kept":
+                lower = max(lower, -add_up(-entry.lower, problem.rounding(self.sparsity)))
+            upper = self.upper_given(max(entry.upper, others))
+            nodes, seconds = self.nodes + entry.nodes, watch.clock.elapsed
+            stage, waiting = watch.journal.stage, entry.open_nodes
+            watch.tell(Progress(stage, nodes, waiting, lower, upper, seconds, label))
+
+        return Supervisor(watch, tell)
 
     def _uppers(self) -> Array:
         return np.array([block.upper for block in self.blocks])
@@ -176,11 +180,14 @@ class BlockStages:
         """Bound on the original problem, given one on all blocks."""
         return add_up(upper, self.problem.a_priori(self.sparsity))
 
-    def _report(self) -> None:
+    def _lower(self) -> float:
+        """The variance of the best candidate in the original problem."""
         leader = self._leader()
-        lower = -math.inf if leader is None else self._candidate(leader).value
+        return -math.inf if leader is None else self._candidate(leader).value
+
+    def _report(self) -> None:
         upper = self.upper_given(float(self._uppers().max()))
-        self.watch.report(self.nodes, len(self._waiting()), lower, upper)
+        self.watch.report(self.nodes, len(self._waiting()), self._lower(), upper)
 
     def _candidate(self, block: BlockState) -> Candidate:
         """The candidate of a block in the original problem, with its variance there."""
@@ -223,38 +230,6 @@ class BlockStages:
         if stopped is not None:
             return stopped
         cutoff = self._cutoff()
-        for block in self.blocks:
-            outcome = block.outcome
-            if outcome is not None and outcome.upper > cutoff and outcome.status in STOPPED:
-                return outcome.status
-        return Status.PRECISION if self.problem.lossless else Status.THRESHOLD
-
-
-class _Reporter(Supervisor):
-    """Tells the callback of the whole solve where the solve of one block stands."""
-
-    def __init__(self, stages: BlockStages, block: int) -> None:
-        super().__init__(stages.watch)
-        self._stages = stages
-        self._label = int(stages.problem.blocks.labels[stages.blocks[block].indices[0]])
-        uppers = np.delete(stages._uppers(), block)
-        self._others = float(uppers.max(initial=-math.inf))
-        leader = stages._leader()
-        self._lower = -math.inf if leader is None else stages._candidate(leader).value
-
-    def tell(self, entry: Progress) -> None:
-        stages, watch = self._stages, self._stages.watch
-        lower = self._lower
-        if stages.problem.blocks.inside == "kept":
-            rounding = stages.problem.rounding(stages.sparsity)
-            lower = max(lower, -add_up(-entry.lower, rounding))
-        record = Progress(
-            watch.journal.stage,
-            stages.nodes + entry.nodes,
-            entry.open_nodes,
-            lower,
-            stages.upper_given(max(entry.upper, self._others)),
-            watch.clock.elapsed,
-            self._label,
-        )
-        watch.tell(record)
+        outcomes = (block.outcome for block in self.blocks if block.upper > cutoff)
+        ends = (each.status for each in outcomes if each is not None and each.status in STOPPED)
+        return next(ends, Status.PRECISION if self.problem.lossless else Status.THRESHOLD)

@@ -96,23 +96,17 @@ class BlockState:
             self._go_on(own, self.upper)
         elif not np.array_equal(own, self.previous):
             self._go_on(own, self.first_bound(self.size))
-        self._prepare(sparsity)
+        size = min(sparsity, len(self.indices))
+        if size != self.size:
+            # A candidate with another sparsity limit does not count.
+            self._go_on(own, self.first_bound(size) if size > self.size else self.upper)
+            self.size = size
+        if self.outcome is None and given >= len(self.indices):
+            self.outcome = Outcome(None, -math.inf, Status.EXHAUSTED, 0)
 
     def _go_on(self, own: Array, bound: float) -> None:
         self.previous, self.bound = own, bound
         self.outcome, self._tightened = None, False
-
-    def _prepare(self, sparsity: int) -> None:
-        """A candidate with another sparsity limit does not count."""
-        order = len(self.indices)
-        size = min(sparsity, order)
-        if size != self.size:
-            self.bound = self.first_bound(size) if size > self.size else self.upper
-            self.size, self.outcome, self._tightened = size, None, False
-        if self.outcome is not None:
-            return
-        if self.previous.shape[1] >= order:
-            self.outcome = Outcome(None, -math.inf, Status.EXHAUSTED, 0)
 
     def task(self, settings: Settings) -> Task:
         """Return the solve of the block's stage."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,10 +19,19 @@ from orthospca.wide.stage import WideProblem
 
 
 class Supervisor:
-    """The watch of the whole solve, as far as a block's solve can see it: not across processes."""
+    """The watch of the whole solve, as far as a block's solve can see it: not across processes.
 
-    def __init__(self, watch: Watch | None = None) -> None:
-        self.watch = watch
+    Parameters
+    ----------
+    watch : Watch, optional
+    tell : callable, optional
+        Hears where the block's solve stands.
+    """
+
+    def __init__(
+        self, watch: Watch | None = None, tell: Callable[[Progress], None] | None = None
+    ) -> None:
+        self.watch, self.tell = watch, tell
 
     def __reduce__(self) -> tuple[type[Supervisor], tuple[()]]:
         return Supervisor, ()
@@ -30,9 +40,6 @@ class Supervisor:
     def interrupted(self) -> bool:
         """Whether the whole solve has to stop."""
         return self.watch is not None and self.watch.interrupted
-
-    def tell(self, entry: Progress) -> None:
-        """Pass on where the block's solve stands."""
 
 
 class BlockWatch(Watch):

@@ -60,21 +60,20 @@ def validate_threshold(
     formed : bool
         Whether the matrix is formed.
     """
+    given: float | str | Blocks = threshold
     if isinstance(threshold, Blocks):
-        given: float | str | Blocks = _fitting(threshold, n_features, formed)
-    elif isinstance(threshold, str) and threshold != "auto":
-        raise InputError(f"threshold must be 'auto' or a number, got {threshold!r}")
-    elif isinstance(threshold, str):
-        given = threshold
-    else:
+        _refuse_others(threshold, n_features, formed)
+    elif not isinstance(threshold, str):
         given = validate_nonnegative("threshold", threshold)
+    elif threshold != "auto":
+        raise InputError(f"threshold must be 'auto' or a number, got {threshold!r}")
     if method is Method.DEFLATION and given not in (0.0, "auto"):
         shown = "blocks" if isinstance(given, Blocks) else given
         raise InputError(f"threshold must be 0.0 with method 'deflation', got {shown}")
     return given
 
 
-def _fitting(blocks: Blocks, n_features: int, formed: bool) -> Blocks:
+def _refuse_others(blocks: Blocks, n_features: int, formed: bool) -> None:
     """Refuse the blocks of another problem, and those that the matrix would be needed for."""
     if len(blocks.labels) != n_features:
         raise InputError(
@@ -85,7 +84,6 @@ def _fitting(blocks: Blocks, n_features: int, formed: bool) -> Blocks:
             f"threshold: blocks of data with {n_features} features, too many for a matrix, must "
             f"keep the entries inside them, got inside={blocks.inside!r}"
         )
-    return blocks
 
 
 def plan_blocks_of_data(
@@ -160,7 +158,6 @@ def _automatic(problem: Problem, settings: Settings, whole: Plan) -> Plan:
     p = max(problem.sparsity)
     tolerance = settings.tolerance
     most = tolerance.allowed(max(gershgorin_bound(matrix, p), 0.0))
-    helps, largest = False, n
     for allowed in (most, None):
         # The bound first, and what the heuristics find only if the bound gives reason to hope.
         budget = 0.5 * (_smallest_allowed(problem, tolerance) if allowed is None else allowed)
@@ -170,22 +167,19 @@ def _automatic(problem: Problem, settings: Settings, whole: Plan) -> Plan:
         helps = largest <= settings.tuning.blocks.largest_share * n
         if not helps:
             break
+    blocks = blocks_of(matrix, delta if helps else 0.0)
+    split = describe(blocks, n)
     if helps:
-        blocks = blocks_of(matrix, delta)
         if blocks.cross > 0 and p > 1:
             tolerance = Tolerance(0.5 * tolerance.eps, 0.5 * tolerance.gap)
-        note = f"threshold='auto' chose {delta:.6g}: {describe(blocks, n)}"
-        return replace(whole, blocks=blocks, tolerance=tolerance, note=note)
-    exact = sweep.at(0.0)
-    reason = (
-        f"thresholding does not help: the tolerance leaves room for {cross:.3g} between blocks, "
-        f"and the largest block would keep {largest} of {n} features"
+        return Plan(blocks, tolerance, f"threshold='auto' chose {delta:.6g}: {split}")
+    note = (
+        "threshold='auto' chose 0: thresholding does not help: the tolerance leaves room for "
+        f"{cross:.3g} between blocks, and the largest block would keep {largest} of {n} features"
     )
-    if exact[0] == 1:
-        return replace(whole, note=f"threshold='auto' chose 0: {reason}")
-    blocks = blocks_of(matrix, 0.0)
-    note = f"threshold='auto' chose 0: {reason}; {describe(blocks, n)}"
-    return replace(whole, blocks=blocks, note=note)
+    if blocks.n_blocks == 1:
+        return replace(whole, note=note)
+    return replace(whole, blocks=blocks, note=f"{note}; {split}")
 
 
 def _smallest_allowed(problem: Problem, tolerance: Tolerance) -> float:
