@@ -22,6 +22,9 @@ CANDIDATES := python3 python3.13 python3.12 python3.11 python3.10 python
 PYTHON ?= $(shell for p in $(CANDIDATES); do \
 	if $$p -c '$(NEW_ENOUGH)' >/dev/null 2>&1; then echo $$p; break; fi; done)
 
+# Bytecode is kept: without it every process of the tests compiles the package, and pytest all tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Reference data for the tests that need them; those tests are skipped without.
 ifndef ORTHOSPCA_DATA
 ifneq ($(wildcard ../shared/data),)
@@ -62,12 +65,17 @@ demo: $(VENV)/.installed
 # Tests and the examples in docstrings, in one process for each core.
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist loadgroup --doctest-modules tests src/orthospca
 
+# What goes before them: what is checked without running it, and the compiled loop, two at a time.
+BEFORE := $(MAKE) --no-print-directory -j 2 types compiled style imports
+
 .PHONY: test
-test: lint
+test: $(VENV)/.with-test
+	@$(BEFORE)
 	$(PYTEST) -m "not slow"
 
 .PHONY: test-all
-test-all: lint
+test-all: $(VENV)/.with-test
+	@$(BEFORE)
 	HYPOTHESIS_PROFILE=full $(PYTEST)
 
 # Lines of Python; what numba compiles leaves no trace.  Processes that tests start are not counted.
@@ -90,12 +98,23 @@ docs: $(VENV)/.with-docs
 	@$(BIN)/python docs/links.py
 	@echo "documentation: docs/_build/html/index.html"
 
-.PHONY: lint
-lint: $(VENV)/.with-test
+.PHONY: lint style types imports
+lint: style types imports
+
+style: $(VENV)/.with-test
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
+
+types: $(VENV)/.with-test
 	$(BIN)/python -m mypy
+
+imports: $(VENV)/.with-test
 	$(BIN)/lint-imports --no-cache --no-logo
+
+# Once, and kept beside the source: processes that find nothing would each compile it.
+.PHONY: compiled
+compiled: $(VENV)/.with-test
+	@$(BIN)/python -c 'from orthospca.bounds.conditioning import compiled; compiled.load()'
 
 .PHONY: format
 format: $(VENV)/.with-test

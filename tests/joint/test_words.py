@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import io
 import itertools
@@ -18,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
 from helpers.certificates import relaxed
+from helpers.seeds import seeds
 from orthospca import OrthogonalSparsePCA, Result, Status, datasets, solve, words
 from orthospca._methods import Objective
 from orthospca.facade import solve_with
@@ -48,9 +50,19 @@ def small(seed):
     return B.T @ B
 
 
+PITPROPS = datasets.load_pitprops()
+
+
 def hard():
     """A problem whose set is not proved at the root, nor within a few nodes."""
-    return datasets.load_pitprops().covariance()
+    return PITPROPS.covariance()[:10, :10]
+
+
+@functools.cache
+def pair(p, **options):
+    """Two components of it, found together."""
+    names = PITPROPS.feature_names[:10]
+    return solve(hard(), p, 2, objective="joint", feature_names=names, **options)
 
 
 def texts(result, tmp_path):
@@ -86,7 +98,7 @@ def best_beside(Q, p, others):
 # ---------------------------------------------------------------------------- a set
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(3, 6))
 def test_each_number_and_word_by_brute_force(seed, tmp_path):
     """Tests that what is said of two components of four features is so, by brute force."""
     Q = small(seed)
@@ -116,9 +128,8 @@ def test_each_number_and_word_by_brute_force(seed, tmp_path):
 
 def test_a_component_of_the_best_set_need_not_be_the_best_single_one():
     """Tests that calling it the best of a stage would be false, by brute force."""
-    Q = datasets.load_pitprops().covariance()
-    joint = solve(Q, 5, 2, objective="joint", node_limit=1)
-    supports = itertools.combinations(range(13), 5)
+    Q, joint = hard(), pair(5, node_limit=1)
+    supports = itertools.combinations(range(len(Q)), 5)
     single = max(np.linalg.eigvalsh(Q[np.ix_(s, s)])[-1] for s in map(list, supports))
     assert single > 1.01 * joint.variances[0]
 
@@ -126,11 +137,7 @@ def test_a_component_of_the_best_set_need_not_be_the_best_single_one():
 @pytest.mark.parametrize("options", [{}, {"node_limit": 1}, {"proof": True}])
 def test_no_falsehood_anywhere(options, tmp_path):
     """Tests that nothing is said of a set that is meant for stages, closed or not."""
-    data = datasets.load_pitprops()
-    p = 3 if not options else 5
-    result = solve(
-        data.covariance(), p, 2, objective="joint", feature_names=data.feature_names, **options
-    )
+    result = pair(5 if options else 3, **options)
     said = texts(result, tmp_path)
     for where, text in said.items():
         assert not [words for words in FALSE_OF_A_SET if words in text], where
@@ -161,11 +168,11 @@ def test_pictures_of_a_set():
     """Tests that pictures speak of the set, and of bounds as open only if that of the set is."""
     pytest.importorskip("matplotlib")
     Q = hard()
-    closed = solve(Q, 3, 2, objective="joint")
+    closed = pair(3)
     assert closed.status is Status.OPTIMAL
     legend = closed.plot("scree", Q).axes.get_legend()
     assert not [text for text in legend.get_texts() if "gap open" in text.get_text()]
-    stopped = solve(Q, 5, 2, objective="joint", node_limit=1)
+    stopped = pair(5, node_limit=1)
     labels = [text.get_text() for text in stopped.plot("scree", Q).axes.get_legend().get_texts()]
     assert "bound in its place, gap open" in labels
     axes = stopped.plot("convergence").axes
@@ -208,8 +215,7 @@ def test_no_limit_is_blamed_that_was_not_given():
     assert alone.status is Status.WORK_LIMIT and "ends after 3 nodes" in alone.note
     assert solve(Q, 5, 2, objective="joint", node_limit=2).status is Status.NODE_LIMIT
     assert solve(Q, 5, 2, objective="joint", time_limit=0.0).status is Status.TIME_LIMIT
-    with_limit = solve(Q, 5, 2, objective="joint", proof=True, node_limit=1)
-    for proved in (solve(Q, 5, 2, objective="joint", proof=True), with_limit):
+    for proved in (pair(5, proof=True), pair(5, proof=True, node_limit=1)):
         # It is not the nodes that a proof of a set runs out of.
         assert proved.status is Status.PROOF_LIMIT
         assert "no branching" in proved.note
