@@ -51,7 +51,7 @@ def against_brute_force(seed, nodes):
     return result
 
 
-@pytest.mark.parametrize("seed", seeds(5, 10))
+@pytest.mark.parametrize("seed", seeds(4, 10))
 def test_against_brute_force(seed):
     """Tests value and bound on small problems of every kind."""
     against_brute_force(seed, 12)
@@ -114,10 +114,10 @@ def test_pitprops():
 
 def test_random_state():
     """Tests that the seed decides where sets are sought, that 0 is the default, and bounds hold."""
-    Q = datasets.load_pitprops().covariance()
-    found = [solve(Q, 4, 4, objective="joint", node_limit=1, random_state=s) for s in (None, 0, 1)]
-    assert found[0] == found[1]
-    assert (found[1].components != found[2].components).any()
+    Q = datasets.load_pitprops().covariance()[:10, :10]
+    assert solve(Q, 3, 2, objective="joint") == solve(Q, 3, 2, objective="joint", random_state=0)
+    found = [solve(Q, 4, 4, objective="joint", node_limit=1, random_state=s) for s in (0, 1)]
+    assert (found[0].components != found[1].components).any()
     for result in found:
         check_set(result, [4] * 4)
         assert result.joint_variance <= min(other.joint_upper_bound for other in found)
@@ -132,7 +132,7 @@ def test_many_features():
     X[:, 1] += X[:, 0]
     X[:, 3] += X[:, 2]
     Q = np.cov(X.T)
-    result = solve(Q, 6, 2, objective="joint", node_limit=10)
+    result = solve(Q, 6, 2, objective="joint", node_limit=1)
     check_set(result, [6, 6])
     assert result.joint_gap < 0.05
 
@@ -226,7 +226,7 @@ def test_refusals(arguments, words):
 @pytest.mark.parametrize(
     ("Q", "limits"),
     [
-        (datasets.load_pitprops().covariance(), (5, 5)),
+        pytest.param(datasets.load_pitprops().covariance(), (5, 5), marks=pytest.mark.slow),
         (datasets.load_pitprops().covariance(), (13, 13)),
         (datasets.load_pitprops().covariance(), (3, 2, 4)),
         (-np.eye(4), (2, 2)),

@@ -20,18 +20,15 @@ MEETING = np.array([[18.0, 0, -3, -4], [0, 4, 1, 2], [-3, 1, 3, 1], [-4, 2, 1, 2
 def best_on_a_grid(Q, first, second, count=20_000):
     """The best pair of vectors on two patterns that share two features, angle by angle."""
     shared = np.intersect1d(first, second)
-    best = -math.inf
-    for theta in np.linspace(0, math.pi, count):
-        d = np.array([math.cos(theta), math.sin(theta)])
-        values = []
-        for pattern, direction in ((first, d), (second, np.array([-d[1], d[0]]))):
-            own = np.setdiff1d(pattern, shared)
-            basis = np.zeros((len(Q), len(own) + 1))
-            basis[own, np.arange(len(own))] = 1
-            basis[shared, -1] = direction
-            values.append(np.linalg.eigvalsh(basis.T @ Q @ basis)[-1])
-        best = max(best, sum(values))
-    return best
+    theta = np.linspace(0, math.pi, count)
+    total = np.zeros(count)
+    for pattern, turn in ((first, 0.0), (second, math.pi / 2)):
+        own = np.setdiff1d(pattern, shared)
+        bases = np.zeros((count, len(Q), len(own) + 1))
+        bases[:, own, np.arange(len(own))] = 1
+        bases[:, shared, -1] = np.stack([np.cos(theta + turn), np.sin(theta + turn)], axis=1)
+        total += np.linalg.eigvalsh(bases.transpose(0, 2, 1) @ Q @ bases)[:, -1]
+    return total.max()
 
 
 def test_best_pair():
@@ -45,7 +42,7 @@ def test_best_pair():
     assert best <= result.joint_upper_bound and result.joint_variance >= best * (1 - 1e-4)
 
 
-@pytest.mark.parametrize("seed", seeds(4, 8))
+@pytest.mark.parametrize("seed", seeds(2, 8))
 def test_pairs_close(seed):
     """Tests that small problems with two components are closed."""
     rng = np.random.default_rng(seed)

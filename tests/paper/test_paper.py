@@ -187,7 +187,7 @@ def test_all_experiments(experiments):
 
 @pytest.mark.xdist_group("genes")
 @pytest.mark.parametrize("threshold", [150.0, 200.0])
-@pytest.mark.parametrize("p", [3, 5])
+@pytest.mark.parametrize("p", [5, pytest.param(3, marks=pytest.mark.slow)])
 def test_decomposition(p, threshold, data_folder):
     """Tests Theorem 1 on the genes: the blocks have the components of the block-diagonal matrix."""
     Q, _ = load_covcolon()

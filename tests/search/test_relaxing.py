@@ -82,8 +82,8 @@ def check_sequences(seeds: range, largest: int) -> int:
 
 
 def test_sequences_are_optimal() -> None:
-    """Tests dozens of problems, every stage until none exists, against brute force."""
-    assert check_sequences(range(36), 5) > 100
+    """Tests problems of every kind, every stage until none exists, against brute force."""
+    assert check_sequences(range(12), 5) > 20
 
 
 def test_every_feature_is_ruled_out_at_once() -> None:
@@ -99,7 +99,7 @@ def test_every_feature_is_ruled_out_at_once() -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_sequences_are_optimal_at_length(part: int) -> None:
     """Tests more than a thousand problems."""
-    assert check_sequences(range(36 + part, 1140, 4), 7) > 1000
+    assert check_sequences(range(12 + part, 1140, 4), 7) > 1000
 
 
 def check_parts(seeds: range) -> None:
@@ -151,16 +151,16 @@ def everything_of(result: Result) -> list[Any]:
     return [result.status, result.statuses, result.nodes, steps, *(a.tobytes() for a in arrays)]
 
 
+@pytest.mark.parametrize(("seed", "p"), [(0, 6), pytest.param(1, 9, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("tuning", TUNINGS)
-def test_the_same_whatever_the_jobs(tuning: Tuning) -> None:
+def test_the_same_whatever_the_jobs(tuning: Tuning, seed: int, p: int) -> None:
     """Tests one, two and four threads: the same result and the same steps, bit for bit."""
-    for seed, p in ((0, 6), (1, 9)):
-        problem = Problem("noise", noise(24, seed), p)
-        runs = [
-            everything_of(solve_by(tuning, problem, 2, gap=1e-4, n_jobs=jobs)) for jobs in (1, 2, 4)
-        ]
-        assert runs[0] == runs[1] == runs[2]
-        assert runs[0][2] > 4
+    problem = Problem("noise", noise(24, seed), p)
+    runs = [
+        everything_of(solve_by(tuning, problem, 2, gap=1e-4, n_jobs=jobs)) for jobs in (1, 2, 4)
+    ]
+    assert runs[0] == runs[1] == runs[2]
+    assert runs[0][2] > 4
 
 
 # Limits and interrupts inside the relaxation
