@@ -66,7 +66,7 @@ class WalkTuning:
     largest_weighted: int = 2000
     weight_rounds: int = 3
     compiled_after: float = 800.0
-    compiled_speed: float = 16.0
+    compiled_speed: float = 2.0
     split_after: float = 400.0
     parts: int = 96
     direct_share: float = 0.5
