@@ -47,10 +47,11 @@ class WalkTuning:
         Further work after which a walk is cut into parts.
     parts : int
         How many parts.
-    direct_share, largest_direct : float, int
+    direct_share, direct_most, largest_direct : float, float, int
         What the first attempt on a stage, over all features, may cost, as a share of what the
-        relaxation is expected to; and with how many features it is made: with more of them a single
-        step costs more than the rungs that leave few.
+        relaxation is expected to, and at most: what closes a stage so does it soon.  And with how
+        many features it is made: with more of them a single step costs more than the rungs that
+        leave few.
     rung_budget : float
         Of a rung below the last one.
     """
@@ -70,6 +71,7 @@ class WalkTuning:
     split_after: float = 400.0
     parts: int = 96
     direct_share: float = 0.5
+    direct_most: float = 1100.0
     largest_direct: int = 600
     rung_budget: float = 600.0
 

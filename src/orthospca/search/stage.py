@@ -205,6 +205,7 @@ class StageSearch:
     def _directly(self, local: StageState[Subproblem]) -> Status | None:
         tuning = self.settings.tuning
         budget = tuning.walk.direct_share * relaxation_cost(self.view.n_features, tuning.share)
+        budget = min(budget, tuning.walk.direct_most)
         return None if walk(local, self.settings, budget) else Status.WORK_LIMIT
 
     def _close_directly(self) -> bool:
