@@ -98,7 +98,9 @@ def scores_of(values: Any, result: Result, *, correlation: bool = False) -> Arra
 
 def _dense(columns: Any) -> Array:
     """A few columns, sparse or not, as an array of their own."""
-    return np.array(columns.toarray() if hasattr(columns, "toarray") else columns, dtype=float)
+    return np.array(
+        columns.tocsc().toarray() if hasattr(columns, "tocsc") else columns, dtype=float
+    )
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,11 @@ def with_arguments(ladder: Sequence[Rung]) -> list[Rung]:
     return list(itertools.takewhile(lambda rung: rung.argument is not None, ladder))
 
 
+def were_climbed(ladder: Sequence[Rung]) -> bool:
+    """Whether something was searched for a rung below the last one."""
+    return any(len(x.argument.steps) for x in ladder[:-1] if x.argument is not None)
+
+
 #: Makes what is known of all rungs of a stage, with those still to come.
 Rungs = Callable[[], tuple[Rung, ...]]
 
@@ -191,6 +196,8 @@ class Outcome:
         The value that was maximised, if it is not the variance.
     rungs : tuple of Rung
         What was proved for this sparsity and all smaller ones, if the ladder was climbed.
+    climbed : bool
+        Whether it was: of a stage that was closed directly, rungs are there for a certificate only.
     """
 
     best: Candidate | None
@@ -201,6 +208,7 @@ class Outcome:
     guarantee: float | None = None
     deflated_value: float | None = None
     rungs: tuple[Rung, ...] = ()
+    climbed: bool = True
 
     def embedded(self, places: IntArray, n: int) -> Outcome:
         """Return the outcome in terms of the n features of which these were a part."""

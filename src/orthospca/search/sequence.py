@@ -12,7 +12,7 @@ import numpy as np
 
 from orthospca._typing import Array
 from orthospca.model.limits import Watch
-from orthospca.model.result import ClosedBy, Component, Status
+from orthospca.model.result import Component, Status
 from orthospca.model.tolerance import Tolerance
 from orthospca.numerics.rigor import RANK_TOLERANCE
 from orthospca.numerics.rounding import add_up
@@ -23,6 +23,7 @@ from orthospca.search.outcome import (
     Resumption,
     Rung,
     Rungs,
+    were_climbed,
     with_arguments,
 )
 from orthospca.supports.best import Candidate
@@ -326,7 +327,7 @@ class _Sequence:
         )
         guarantee = outcome.guarantee
         guarantee = add_up(upper, -value) if guarantee is None else guarantee
-        self.take(component, guarantee, outcome.rungs)
+        self.take(component, guarantee, outcome.rungs, outcome.climbed)
         self._hints = [h for h in self._hints if h.vector is not best.vector]
         if self._stages.nested:
             self._raise_earlier(component.variance)
@@ -360,21 +361,27 @@ class _Sequence:
         self.components[later] = [component]
         self.guarantees[later] = [guarantee]
         self.ladders[later] = [ladder]
-        if k == 0:
-            self._take_path(ladder, component)
+        if k == 0 and ladder is outcome.rungs:
+            self._take_path(ladder, outcome.climbed)
         if lower is best:
             self._raise_earlier(component.variance)
             self._exchange()
 
-    def take(self, component: Component, guarantee: float, ladder: tuple[Rung, ...] = ()) -> None:
+    def take(
+        self,
+        component: Component,
+        guarantee: float,
+        ladder: tuple[Rung, ...] = (),
+        climbed: bool = False,
+    ) -> None:
         """Append a component."""
         if not self.components:
-            self._take_path(ladder, component)
+            self._take_path(ladder, climbed)
         self.components.append(component)
         self.guarantees.append(guarantee)
         self.ladders.append(ladder)
 
-    def _take_path(self, ladder: tuple[Rung, ...], first: Component) -> None:
+    def _take_path(self, ladder: tuple[Rung, ...], climbed: bool) -> None:
         """Take what a ladder says of all sparsities, unless nothing was done for the smaller ones.
 
         That is so where a stage was closed directly, and its rungs are there for a certificate.
@@ -382,9 +389,8 @@ class _Sequence:
         if not self._stages.nested or not ladder:
             return
         points = tuple(self._point(rung) for rung in ladder if rung.best)
-        climbed = any(len(x.argument.steps) for x in ladder[:-1] if x.argument is not None)
         closed = all(point.status is Status.OPTIMAL for point in points)
-        if climbed or closed or first.closed_by not in (ClosedBy.WALK, None):
+        if climbed or closed or were_climbed(ladder):
             self.path = points
 
     def _point(self, rung: Rung) -> Component:

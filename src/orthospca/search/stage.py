@@ -26,6 +26,7 @@ from orthospca.search.outcome import (
     Outcome,
     Resumption,
     Rung,
+    were_climbed,
 )
 from orthospca.search.state import StageState
 from orthospca.search.views import StageView, with_rounding
@@ -107,13 +108,13 @@ class StageSearch:
             ladder.begin()
             state.settle(ladder.below, ClosedBy.ROWS)
             return replace(state.outcome(), rungs=tuple(ladder.rungs))
-        direct = self.full and not (self.settings.rungs or self.resumption.rungs)
+        direct = self.full and not (self.settings.rungs or were_climbed(self.resumption.rungs))
         if direct and self._close_directly():
             if self.settings.proof:
                 # A certificate names every rung, and takes little for those that nothing rests on.
                 ladder.begin()
                 ladder.give_up()
-            return self.end()
+            return replace(self.end(), climbed=False)
         if started:
             self._find()
         if self.full:
