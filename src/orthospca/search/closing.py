@@ -37,6 +37,7 @@ def walk(
     settings: Settings,
     budget: float,
     by: ClosedBy = ClosedBy.WALK,
+    share: float = 1.0,
 ) -> bool:
     """Search all supports at the cutoff by conditioning; whether that closed the stage.
 
@@ -48,6 +49,8 @@ def walk(
         In steps on a hundred features.
     by : ClosedBy
         What to call it.
+    share : float
+        Of the time of the stage, after which it is given up.
     """
     watch, whole, best = state.watch, everything(state.problem), state.best
     assert best is not None
@@ -61,7 +64,11 @@ def walk(
         lambda: watch.seconds_left,
         settings.n_jobs,
     )
-    dive = conditioning.dive(whole, best, state.tolerance, budget, watch.out_of_time)
+
+    def stop() -> bool:
+        return watch.out_of_time() or (share < 1.0 and watch.clock.is_gone(share))
+
+    dive = conditioning.dive(whole, best, state.tolerance, budget, stop)
     state.tally.work += dive.work
     state.improve(dive.best)
     if dive.complete:

@@ -34,6 +34,8 @@ from orthospca.supports.best import Candidate
 
 #: Features that may be looked at, all rungs together, to see what the climb so far promises.
 LOOKED_AT = 2**24
+#: Share of the time of a stage after which the first walk is given up.
+SHARE_OF_DIRECT = 0.25
 #: Times that features are ruled out anew, as long as better components are found.
 PASSES = 3
 
@@ -207,7 +209,8 @@ class StageSearch:
         tuning = self.settings.tuning
         budget = tuning.walk.direct_share * relaxation_cost(self.view.n_features, tuning.share)
         budget = min(budget, tuning.walk.direct_most)
-        return None if walk(local, self.settings, budget) else Status.WORK_LIMIT
+        closed = walk(local, self.settings, budget, share=SHARE_OF_DIRECT)
+        return None if closed else Status.WORK_LIMIT
 
     def _close_directly(self) -> bool:
         """Try to do without rungs: by a walk over all features that can matter."""
