@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import orthospca
 from orthospca.interface.cli.options import (
     Data,
-    Jobs,
-    Output,
-    Proof,
+    Proving,
     Reading,
-    Showing,
-    TimeLimit,
+    Time,
     command,
-    option,
+    of_command,
     parse_share,
 )
 
@@ -25,24 +23,17 @@ FILES = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Near:
+    """What is listed."""
+
+    sparsity: int | None = of_command(None, "Variables in each choice.", "-p", "--sparsity")
+    within: str = of_command("1%", "How far below the best variance: 1% or 0.01.")
+    most: int = of_command(1000, "List at most this many.")
+
+
 @command
-def alternatives(
-    data: Data,
-    *,
-    sparsity: Annotated[
-        int | None, option("-p", "--sparsity", help="Variables in each choice.")
-    ] = None,
-    within: Annotated[
-        str, option("--within", help="How far below the best variance: 1% or 0.01.")
-    ] = "1%",
-    most: Annotated[int, option("--most", help="List at most this many.")] = 1000,
-    reading: Reading,
-    time_limit: TimeLimit = None,
-    n_jobs: Jobs = None,
-    proof: Proof = False,
-    output: Output = None,
-    showing: Showing,
-) -> int:
+def alternatives(data: Data, *, near: Near, reading: Reading, time: Time, showing: Proving) -> int:
     """List every choice of variables that is nearly as good as the best one.
 
     Proves that the list is complete, or exits with 3.
@@ -60,22 +51,20 @@ def alternatives(
     from orthospca.interface.cli.job import Job, default_sparsity
     from orthospca.interface.plotting import plot_alternatives
 
-    job = Job(data, reading, output, showing, FILES)
-    job.need_folder(proof=proof)
+    job = Job(data, reading, showing, FILES)
+    job.need_folder(proof=showing.proof)
     settings: dict[str, Any] = {
-        "tolerance": parse_share(within, "--within"),
-        "max_supports": most,
-        "proof": proof,
+        "tolerance": parse_share(near.within, "--within"),
+        "max_supports": near.most,
+        "proof": showing.proof,
     }
 
     table, Q = job.read()
-    size = default_sparsity(Q) if sparsity is None else sparsity
+    settings["sparsity"] = default_sparsity(Q) if near.sparsity is None else near.sparsity
 
     with job.computing(), job.screen.working("looking for alternatives"):
-        left = job.stopwatch.left_of(time_limit)
-        found = orthospca.alternatives(
-            Q, size, feature_names=table.columns, time_limit=left, n_jobs=n_jobs, **settings
-        )
+        now = {"time_limit": job.left(time), "n_jobs": time.n_jobs, **settings}
+        found = orthospca.alternatives(Q, feature_names=table.columns, **now)
 
     files = {
         "alternatives.csv": rows(found),
@@ -83,10 +72,9 @@ def alternatives(
         "alternatives.png": partial(plot_alternatives, found),
         "certificate.zip": found.certificate,
     }
-    asked = {"sparsity": size, "time_limit": time_limit, **settings}
-    job.write(files, asked, "OPTIMAL" if found.complete else "INCOMPLETE")
+    job.write(files, vars(time) | settings, "OPTIMAL" if found.complete else "INCOMPLETE")
     job.report_choice("Alternatives:", alternatives=found)
-    if proof and found.certificate is None:
+    if showing.proof and found.certificate is None:
         job.screen.say("certificate.zip not written: the list may be incomplete")
 
     job.show(found.to_dict, found.summary(20))

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import orthospca
 from orthospca._errors import InputError
-from orthospca.interface.cli.options import (
-    OPEN_GAP,
-    SOLVED,
-    Open,
-    Quiet,
-    command,
-    option,
-)
+from orthospca.interface.cli.options import OPEN_GAP, SOLVED, Looking, command, of_output
 
 #: A program of one line that needs nothing but the checker.
 CHECK = "import sys; from orthospca.verify import verify; print(verify(sys.argv[1]))"
 
 
+@dataclass(frozen=True)
+class Demo(Looking):
+    """Where the files go."""
+
+    output: Path = of_output(
+        Path("orthospca-out/demo"),
+        "Folder for the report and the certificates.",
+        "-o",
+        "--output",
+        metavar="FOLDER",
+    )
+
+
 @command
-def demo(
-    *,
-    output: Annotated[
-        Path,
-        option(
-            "-o", "--output", metavar="FOLDER", help="Folder for the report and the certificates."
-        ),
-    ] = Path("orthospca-out/demo"),
-    show_report: Open = False,
-    quiet: Quiet = False,
-) -> int:
+def demo(*, showing: Demo) -> int:
     """Solve two bundled examples, write a report and certificates, then verify the certificates.
 
     For example: `orthospca demo`, then open the report in a browser.
@@ -44,11 +40,12 @@ def demo(
     from orthospca.interface.scores import Scores, scores_of
     from orthospca.interface.screen import Screen, show
 
+    output = showing.output
     if (output / "result.json").exists():
         raise InputError(
             f"{output} holds the results of another run: choose another folder with -o"
         )
-    screen, place = Screen(quiet), Folder(make_folder(output))
+    screen, place = Screen(showing.quiet), Folder(make_folder(output))
     datasets = orthospca.datasets
     sections = []
     for dataset, title, n_components, sparsity in (
@@ -93,7 +90,7 @@ def demo(
         verdict = check_elsewhere(file)
         print(f"certificate: {file}, checked in a separate process: {verdict}", flush=True)
         solved &= section.result.status.finished and verdict == "VERIFIED"
-    if show_report:
+    if showing.show_report:
         screen.open_in_browser(output / "report.html")
     return SOLVED if solved else OPEN_GAP
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 from orthospca._errors import InputError
 from orthospca._methods import Method, Objective
 from orthospca.interface.cli.options import (
-    OUTPUT,
-    SOLVER,
     Components,
     Data,
-    Output,
-    Proof,
+    Proving,
     Reading,
-    Showing,
     Solver,
-    Sparsity,
     command,
-    option,
+    of_output,
+    of_solver,
     parse_share,
     parse_sparsity,
 )
@@ -34,62 +31,53 @@ FILES = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Fitting(Solver):
+    """How components are sought."""
+
+    method: Method = of_solver(
+        Method.BRANCH_AND_BOUND,
+        "branch-and-bound, eigenvalue, enumeration or deflation.",
+        metavar="METHOD",
+    )
+    objective: Objective = of_solver(
+        Objective.STAGEWISE,
+        "stagewise: each is the best given those before it; lexicographic: likewise, ties "
+        "resolved in favour of later ones; joint: the largest total.",
+        metavar="OBJECTIVE",
+    )
+
+    def settings(self) -> dict[str, Any]:
+        """The arguments of ``solve``."""
+        chosen = {"method": self.method.value, "objective": self.objective.value}
+        return super().settings() | chosen
+
+
+@dataclass(frozen=True)
+class Writing(Proving):
+    """What is written."""
+
+    resume: Path | None = of_output(
+        None, "Save the proof to FILE while solving, and continue from it.", metavar="FILE"
+    )
+    color: str | None = of_output(
+        None,
+        "Colour the scores in the report by this column; default: a column with few distinct "
+        "labels.",
+        metavar="COLUMN",
+    )
+    within: str | None = of_output(
+        None,
+        "Also list all choices of variables within this much of each component's variance, such "
+        "as 1%.",
+        "--alternatives",
+        metavar="SHARE",
+    )
+
+
 @command
 def fit(
-    data: Data,
-    *,
-    n_components: Components = 2,
-    sparsity: Sparsity = None,
-    reading: Reading,
-    method: Annotated[
-        Method,
-        option(
-            panel=SOLVER,
-            metavar="METHOD",
-            help="branch-and-bound, eigenvalue, enumeration or deflation.",
-        ),
-    ] = Method.BRANCH_AND_BOUND,
-    objective: Annotated[
-        Objective,
-        option(
-            panel=SOLVER,
-            metavar="OBJECTIVE",
-            help="stagewise: each is the best given those before it; lexicographic: likewise, ties "
-            "resolved in favour of later ones; joint: the largest total.",
-        ),
-    ] = Objective.STAGEWISE,
-    solver: Solver,
-    proof: Proof = False,
-    resume: Annotated[
-        Path | None,
-        option(
-            panel=OUTPUT,
-            metavar="FILE",
-            help="Save the proof to FILE while solving, and continue from it.",
-        ),
-    ] = None,
-    output: Output = None,
-    color: Annotated[
-        str | None,
-        option(
-            "--color",
-            panel=OUTPUT,
-            metavar="COLUMN",
-            help="Colour the scores in the report by this column; default: a column with few "
-            "distinct labels.",
-        ),
-    ] = None,
-    within: Annotated[
-        str | None,
-        option(
-            "--alternatives",
-            panel=OUTPUT,
-            metavar="SHARE",
-            help="Also list all choices of variables within this much of each component's "
-            "variance, such as 1%.",
-        ),
-    ] = None,
-    showing: Showing,
+    data: Data, *, components: Components, reading: Reading, solver: Fitting, showing: Writing
 ) -> int:
     """Find sparse components of a table of observations, or of a matrix.
 
@@ -118,33 +106,27 @@ def fit(
     from orthospca.interface.folders import writing
     from orthospca.interface.scores import labels_of, scores_of_table
 
-    job = Job(data, reading, output, showing, FILES)
-    settings = solver.settings(n_components, method.value)
-    if objective is not Objective.STAGEWISE:
-        settings["objective"] = objective.value
-    limits = parse_sparsity(sparsity)
-    job.need_folder(proof=proof, alternatives=within)
+    job = Job(data, reading, showing, FILES)
+    limits, color = parse_sparsity(components.sparsity), showing.color
+    job.need_folder(proof=showing.proof, alternatives=showing.within)
     if color is not None and reading.precomputed:
         raise InputError("--color needs observations, not --precomputed")
-    tolerance = None if within is None else _tolerance(within, method, objective)
+    tolerance = None if showing.within is None else _tolerance(showing.within, solver)
+    settings = {"n_components": components.n_components, **solver.settings()}
 
-    table, Q = job.read(method.value)
+    table, Q = job.read(solver.method.value)
     labels = None if reading.precomputed else labels_of(table, color)
-    limits = default_sparsity(Q) if limits is None else limits
+    settings["sparsity"] = default_sparsity(Q) if limits is None else limits
 
-    asked = {"sparsity": limits, "proof": proof, "resume": resume, **settings}
-    with job.computing(), writing(resume or Path()):
-        time_limit = job.stopwatch.left_of(solver.time_limit)
-        result = solve_shown(job.screen, Q, table.columns, {**asked, "time_limit": time_limit})
-        if not result.n_components:
-            if result.status is Status.INTERRUPTED:
-                raise KeyboardInterrupt
-            raise InputError(f"--time-limit is too short: {result.note}")
+    asked = {**settings, "proof": showing.proof, "resume": showing.resume}
+    with job.computing(), writing(showing.resume or Path()):
+        now = {**asked, "time_limit": job.left(solver)}
+        result = solve_shown(job.screen, Q, table.columns, now)
+        job.need_some(result.n_components, result.status, result.note)
     lists = []
     if tolerance is not None and result.status is not Status.INTERRUPTED:
         with job.screen.working("looking for alternatives"):
-            left = job.stopwatch.left_of(solver.time_limit)
-            lists = alternatives.to_each(Q, result, tolerance, left, solver.n_jobs)
+            lists = alternatives.to_each(Q, result, tolerance, job.left(solver), solver.n_jobs)
         job.stopwatch.lap("alternatives found")
 
     if job.folder is not None:
@@ -154,7 +136,7 @@ def fit(
             Q,
             job.source.describe_fully(table),
             job.source.matrix_kind,
-            {**settings, "sparsity": limits},
+            settings,
             "certificate.zip" if result.certificate is not None else "",
             None if labels is None else scores_of_table(table, result, reading.correlation, labels),
             alternatives=lists,
@@ -191,10 +173,9 @@ def _loadings(result: Result) -> Iterator[Sequence[object]]:
         yield [name, *numbers]
 
 
-def _tolerance(text: str, method: Method, objective: Objective) -> float:
-    """How far alternatives may be from the best; they need orthogonal components."""
-    if method is Method.DEFLATION:
+def _tolerance(text: str, solver: Fitting) -> float:
+    if solver.method is Method.DEFLATION:
         raise InputError("--alternatives needs orthogonal components, not --method deflation")
-    if objective is Objective.JOINT:
+    if solver.objective is Objective.JOINT:
         raise InputError("--alternatives does not work with --objective joint")
     return parse_share(text, "--alternatives")

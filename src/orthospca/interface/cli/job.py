@@ -15,11 +15,18 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from orthospca import DataCovariance, Result, solve
+from orthospca import DataCovariance, Result, Status, solve
 from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.interface import plotting, screen
-from orthospca.interface.cli.options import DEFAULT_SPARSITY, OPEN_GAP, SOLVED, Reading, Showing
+from orthospca.interface.cli.options import (
+    DEFAULT_SPARSITY,
+    OPEN_GAP,
+    SOLVED,
+    Reading,
+    Showing,
+    Time,
+)
 from orthospca.interface.cli.source import Source
 from orthospca.interface.folders import Folder, Run, unless_refused
 from orthospca.interface.progress import PLAIN_INTERVAL, ProgressDisplay
@@ -36,8 +43,6 @@ class Job:
     ----------
     data : Path
     reading : Reading
-    output : Path or None
-        Where to write, if that was said.
     showing : Showing
     files : sequence of str
         What the command may write: first the file that says what was asked, last the report.
@@ -49,17 +54,12 @@ class Job:
     """
 
     def __init__(
-        self,
-        data: Path,
-        reading: Reading,
-        output: Path | None,
-        showing: Showing,
-        files: Sequence[str],
+        self, data: Path, reading: Reading, showing: Showing, files: Sequence[str]
     ) -> None:
         self.stopwatch = Stopwatch()
         self.screen = Screen(showing.quiet, showing.verbose)
         self.source = Source(data, reading)
-        self.folder = self.source.folder(output, showing.as_json)
+        self.folder = self.source.folder(showing.output, showing.as_json)
         self._showing, self._files = showing, files
         self._place: Folder | None = None
         self._no_report = False
@@ -79,6 +79,11 @@ class Job:
         self.stopwatch.lap("read")
         return self._table, Q
 
+    def left(self, limits: Time, parts: int = 1) -> float | None:
+        """Seconds of the time limit that are left, for one of several parts."""
+        seconds = self.stopwatch.left_of(limits.time_limit)
+        return None if seconds is None else seconds / parts
+
     @contextmanager
     def computing(self) -> Iterator[None]:
         """Say what the file holds, then work.
@@ -91,6 +96,13 @@ class Job:
         with unless_refused(self.folder):
             yield
         self.stopwatch.lap("solved")
+
+    def need_some(self, count: int, status: Status, note: str) -> None:
+        """Refuse to go on with nothing: there was no time, or Ctrl-C came at once."""
+        if not count and status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        if not count:
+            raise InputError(f"--time-limit is too short: {note}")
 
     def write(self, files: dict[str, Any], settings: dict[str, Any], status: str) -> None:
         """Write numbers, if there is a folder: Ctrl-C waits until they are there.

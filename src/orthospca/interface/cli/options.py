@@ -1,4 +1,3 @@
-# ruff: noqa: RUF009 (`member` makes a field)
 """The options of the commands, each declared once, in groups that commands share.
 
 A group is a dataclass whose fields are options.  A command that takes one as a parameter has all of
@@ -11,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -23,13 +22,6 @@ from orthospca._errors import InputError
 SOLVED, REJECTED, BAD_INPUT, OPEN_GAP, INTERRUPTED = 0, 1, 2, 3, 130
 #: Nonzeros of a component if nothing is said, unless there are fewer variables.
 DEFAULT_SPARSITY = 5
-
-INPUT, SOLVER, OUTPUT = "Input", "Tolerances and limits", "Output"
-ROWS = "Resampling"
-#: Help of options that are also there alone.
-SECONDS, WORKERS = "Seconds in total.", "Parallel workers."
-BROWSER = "Open the report in the browser."
-SILENCE = "Show only results and errors."
 
 
 def command(function: Callable[..., int]) -> Callable[..., None]:
@@ -59,16 +51,17 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
     return run
 
 
-def option(*names: str, panel: str | None = None, **settings: Any) -> Any:
-    """An option in a panel of the help."""
-    return typer.Option(*names, rich_help_panel=panel, **settings)
+def option(panel: str | None, default: Any, help: str, *names: str, **settings: Any) -> Any:
+    """An option of a group, in a panel of the help."""
+    given = typer.Option(*names, rich_help_panel=panel, help=help, **settings)
+    return field(default=default, metadata={"option": given})
 
 
-def member(default: Any, help: str, *names: str, panel: str, **settings: Any) -> Any:
-    """An option of a group."""
-    return field(
-        default=default, metadata={"option": option(*names, panel=panel, help=help, **settings)}
-    )
+of_command = partial(option, None)
+of_input = partial(option, "Input")
+of_solver = partial(option, "Tolerances and limits")
+of_rows = partial(option, "Resampling")
+of_output = partial(option, "Output")
 
 
 class MissingValues(str, Enum):
@@ -94,145 +87,154 @@ Data = Annotated[
         "Matrix Market (.mtx); use - for standard input.",
     ),
 ]
-Components = Annotated[int, option("-k", "--components", help="Number of components.")]
-Sparsity = Annotated[
-    str | None,
-    option(
+
+
+@dataclass(frozen=True)
+class Components:
+    """What is sought."""
+
+    n_components: int = of_command(2, "Number of components.", "-k", "--components")
+    sparsity: str | None = of_command(
+        None,
+        "Nonzero loadings per component: one number, or one for each (10,8,5); default "
+        f"{DEFAULT_SPARSITY}, or all variables if fewer.",
         "-p",
         "--sparsity",
-        help="Nonzero loadings per component: one number, or one for each (10,8,5); default "
-        f"{DEFAULT_SPARSITY}, or all variables if fewer.",
-    ),
-]
-TimeLimit = Annotated[float | None, option(panel=SOLVER, help=SECONDS)]
-Jobs = Annotated[int | None, option("--n-jobs", panel=SOLVER, help=WORKERS)]
-PROOF = "Also write certificate.zip, a proof for `orthospca verify`."
-Proof = Annotated[bool, option("--proof", panel=OUTPUT, help=PROOF)]
-FOLDER = "Folder for the files; default orthospca-out/NAME."
-Output = Annotated[
-    Path | None, option("-o", "--output", panel=OUTPUT, metavar="FOLDER", help=FOLDER)
-]
-Open = Annotated[bool, option("--open", panel=OUTPUT, help=BROWSER)]
-Quiet = Annotated[bool, option("-q", "--quiet", panel=OUTPUT, help=SILENCE)]
+    )
 
 
 @dataclass(frozen=True)
 class Reading:
     """How a file is read."""
 
-    correlation: bool = member(
-        False, "Use correlations instead of covariances.", "--correlation", panel=INPUT
-    )
-    precomputed: bool | None = member(
+    correlation: bool = of_input(False, "Use correlations instead of covariances.", "--correlation")
+    precomputed: bool | None = of_input(
         None,
         "Whether DATA is a symmetric matrix or observations; by default observations, and you are "
         "asked if it looks like a matrix.",
         "--precomputed/--observations",
-        panel=INPUT,
     )
-    label: list[str] | None = member(
-        None,
-        "Leave out a column, by name or number (from 1); repeatable.",
-        panel=INPUT,
-        metavar="COLUMN",
+    label: list[str] | None = of_input(
+        None, "Leave out a column, by name or number (from 1); repeatable.", metavar="COLUMN"
     )
-    missing: MissingValues | None = member(
+    missing: MissingValues | None = of_input(
         None,
         "Missing values: drop their rows, use the column mean, or compute each covariance from "
         "the rows that have both values (the matrix may then be indefinite).",
-        panel=INPUT,
     )
-    transpose: bool = member(
-        False, "Rows of DATA are variables, columns are observations.", "--transpose", panel=INPUT
+    transpose: bool = of_input(
+        False, "Rows of DATA are variables, columns are observations.", "--transpose"
     )
-    header: bool | None = member(
+    header: bool | None = of_input(
         None,
         "Whether the first line of a text file holds names; detected by default.",
         "--header/--no-header",
-        panel=INPUT,
     )
-    decimal: DecimalMark | None = member(None, "Decimal mark; detected by default.", panel=INPUT)
-    encoding: str | None = member(
-        None, "Encoding of a text file; detected by default.", panel=INPUT, metavar="NAME"
+    decimal: DecimalMark | None = of_input(None, "Decimal mark; detected by default.")
+    encoding: str | None = of_input(
+        None, "Encoding of a text file; detected by default.", metavar="NAME"
     )
-    key: str | None = member(
-        None,
-        "Which array of an NPZ file, or which sheet of a workbook.",
-        panel=INPUT,
-        metavar="NAME",
+    key: str | None = of_input(
+        None, "Which array of an NPZ file, or which sheet of a workbook.", metavar="NAME"
     )
 
 
 @dataclass(frozen=True)
-class Limits:
-    """How exact a search is to be, and how long it may take."""
+class Time:
+    """How long it may take."""
 
-    gap: float = member(1e-4, "Stop at this relative gap.", panel=SOLVER)
-    eps: float = member(0.0, "Stop at this absolute gap.", panel=SOLVER)
-    time_limit: float | None = member(None, SECONDS, panel=SOLVER)
-    node_limit: int | None = member(None, "Nodes per component.", panel=SOLVER)
-    n_jobs: int | None = member(None, WORKERS, panel=SOLVER)
+    time_limit: float | None = of_solver(None, "Seconds in total.")
+    n_jobs: int | None = of_solver(None, "Parallel workers.")
 
-    def settings(self, n_components: int, method: str = "branch-and-bound") -> dict[str, Any]:
-        """The arguments of ``solve`` that are the same for every sparsity."""
-        return {"n_components": n_components, "method": method, **vars(self)}
+
+@dataclass(frozen=True)
+class Limits(Time):
+    """The same, and how exact a search is to be."""
+
+    gap: float = of_solver(1e-4, "Stop at this relative gap.")
+    eps: float = of_solver(0.0, "Stop at this absolute gap.")
+    node_limit: int | None = of_solver(None, "Nodes per component.")
 
 
 @dataclass(frozen=True)
 class Solver(Limits):
     """The same, and into which blocks the problem may be split."""
 
-    threshold: str = member(
+    threshold: str = of_solver(
         "0",
         "Split into blocks, ignoring smaller entries between them; 0 ignores none, auto chooses.",
-        panel=SOLVER,
         metavar="NUMBER",
     )
-    memory_limit: str | None = member(
+    memory_limit: str | None = of_solver(
         None,
         "What a matrix formed from data may take, such as 4GB; half of what is free.",
         "--memory",
-        panel=SOLVER,
         metavar="SIZE",
     )
 
-    def settings(self, n_components: int, method: str = "branch-and-bound") -> dict[str, Any]:
-        """The arguments of ``solve`` that are the same for every sparsity."""
+    def settings(self) -> dict[str, Any]:
+        """The arguments of ``solve``."""
         given = self.threshold
         try:
-            threshold: str | float = given if given == "auto" else float(given)
+            return {**vars(self), "threshold": given if given == "auto" else float(given)}
         except ValueError:
             raise InputError(f"threshold must be 'auto' or a number, got {given!r}") from None
-        return {**super().settings(n_components, method), "threshold": threshold}
 
 
 @dataclass(frozen=True)
 class Draws:
     """Which other rows are asked."""
 
-    bootstrap: bool = member(
-        False,
-        "Draw all rows with replacement instead of half of them without.",
-        "--bootstrap",
-        panel=ROWS,
+    bootstrap: bool = of_rows(
+        False, "Draw all rows with replacement instead of half of them without.", "--bootstrap"
     )
-    fraction: float | None = member(
-        None, "Share of the rows in a resample; default 0.5, or 1 with --bootstrap.", panel=ROWS
+    fraction: float | None = of_rows(
+        None, "Share of the rows in a resample; default 0.5, or 1 with --bootstrap."
     )
-    seed: int = member(0, "Random seed for folds and resamples.", panel=ROWS, min=0)
+    seed: int = of_rows(0, "Random seed for folds and resamples.", min=0)
+
+    def settings(self) -> dict[str, Any]:
+        """The arguments of ``stability``."""
+        return {
+            "bootstrap": self.bootstrap,
+            "fraction": self.fraction,
+            "random_state": self.seed,
+        }
 
 
 @dataclass(frozen=True)
-class Showing:
-    """What is shown, and how much is said."""
+class Looking:
+    """How much is said, and whether the report is opened."""
 
-    as_json: bool = member(
-        False, "Print only the result, as JSON; write files only with -o.", "--json", panel=OUTPUT
+    show_report: bool = of_output(False, "Open the report in the browser.", "--open")
+    quiet: bool = of_output(False, "Show only results and errors.", "-q", "--quiet")
+
+
+@dataclass(frozen=True)
+class Showing(Looking):
+    """The same, where the files go, and in which form the result is shown."""
+
+    output: Path | None = of_output(
+        None,
+        "Folder for the files; default orthospca-out/NAME.",
+        "-o",
+        "--output",
+        metavar="FOLDER",
     )
-    show_report: bool = member(False, BROWSER, "--open", panel=OUTPUT)
-    quiet: bool = member(False, SILENCE, "-q", "--quiet", panel=OUTPUT)
-    verbose: bool = member(
-        False, "Show more progress and the time of each step.", "-v", "--verbose", panel=OUTPUT
+    as_json: bool = of_output(
+        False, "Print only the result, as JSON; write files only with -o.", "--json"
+    )
+    verbose: bool = of_output(
+        False, "Show more progress and the time of each step.", "-v", "--verbose"
+    )
+
+
+@dataclass(frozen=True)
+class Proving(Showing):
+    """The same, and whether a proof is written."""
+
+    proof: bool = of_output(
+        False, "Also write certificate.zip, a proof for `orthospca verify`.", "--proof"
     )
 
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from orthospca.interface.cli.options import SOLVED, command, option
+from orthospca.interface.cli.options import SOLVED, command, of_command
+
+
+@dataclass(frozen=True)
+class Paper:
+    """How much, and where to."""
+
+    output: Path = of_command(
+        Path("orthospca-out/paper"),
+        "For the CSV files and pictures.",
+        "-o",
+        "--output",
+        metavar="FOLDER",
+    )
+    quick: bool = of_command(
+        False, "Smaller sparsities and samples; takes a few seconds.", "--quick"
+    )
 
 
 @command
-def paper(
-    *,
-    output: Annotated[
-        Path, option("-o", "--output", metavar="FOLDER", help="For the CSV files and pictures.")
-    ] = Path("orthospca-out/paper"),
-    quick: Annotated[
-        bool, option("--quick", help="Smaller sparsities and samples; takes a few seconds.")
-    ] = False,
-) -> int:
+def paper(*, asked: Paper) -> int:
     """Repeat the experiments of Cheng and Hu on colon-cancer genes, and some they left out.
 
     The data are not bundled: the environment variable ORTHOSPCA_DATA names their folder, or pooch
@@ -27,5 +35,5 @@ def paper(
     """
     from orthospca.paper import run_paper
 
-    run_paper(output, quick=quick)
+    run_paper(asked.output, quick=asked.quick)
     return SOLVED

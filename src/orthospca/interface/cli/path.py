@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import orthospca
 from orthospca._errors import InputError
 from orthospca.interface.cli.options import (
-    ROWS,
-    Components,
     Data,
     Draws,
-    Output,
     Reading,
     Showing,
     Solver,
     command,
-    option,
+    of_command,
+    of_rows,
 )
 
 FILES = (
@@ -25,37 +24,30 @@ FILES = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Path:
+    """Which sparsities, and what other rows are asked of them."""
+
+    sparsities: str = of_command(
+        "1:10", "Numbers and ranges: 1:20, 5,10,15, 2:30:4.", "-p", "--sparsities"
+    )
+    n_components: int = of_command(1, "Number of components.", "-k", "--components")
+    cv: int = of_rows(
+        0,
+        "Number of folds for measuring variance in held-out rows; 0 for none.",
+        metavar="FOLDS",
+    )
+    resamples: int = of_rows(
+        0,
+        "Number of resamples for counting how often variables are selected; 0 for none.",
+        "--stability",
+        metavar="RESAMPLES",
+    )
+
+
 @command
 def path(
-    data: Data,
-    *,
-    sparsities: Annotated[
-        str, option("-p", "--sparsities", help="Numbers and ranges: 1:20, 5,10,15, 2:30:4.")
-    ] = "1:10",
-    n_components: Components = 1,
-    cv: Annotated[
-        int,
-        option(
-            "--cv",
-            panel=ROWS,
-            metavar="FOLDS",
-            help="Number of folds for measuring variance in held-out rows; 0 for none.",
-        ),
-    ] = 0,
-    resamples: Annotated[
-        int,
-        option(
-            "--stability",
-            panel=ROWS,
-            metavar="RESAMPLES",
-            help="Number of resamples for counting how often variables are selected; 0 for none.",
-        ),
-    ] = 0,
-    draws: Draws,
-    reading: Reading,
-    solver: Solver,
-    output: Output = None,
-    showing: Showing,
+    data: Data, *, asked: Path, draws: Draws, reading: Reading, solver: Solver, showing: Showing
 ) -> int:
     """Show variance and certified gap by sparsity, to help choose -p.
 
@@ -71,10 +63,8 @@ def path(
     from orthospca.interface.cli.job import Job, show_progress
     from orthospca.path import parse_sparsities
 
-    job = Job(data, reading, output, showing, FILES)
-    settings = solver.settings(n_components)
-    asked = {"sparsities": sparsities, **settings, "folds": cv, "resamples": resamples}
-    asked |= vars(draws)
+    job = Job(data, reading, showing, FILES)
+    cv, resamples, values = asked.cv, asked.resamples, solver.settings()
     for name, count, what in (("cv", cv, "folds"), ("stability", resamples, "resamples")):
         if count < 0 or count == 1:
             raise InputError(f"{name} must be 0 or at least 2 {what}, got {count}")
@@ -82,42 +72,33 @@ def path(
     table, Q = job.read()
     if cv or resamples:
         choosing.need_rows("--cv and --stability need", job.source.is_matrix, table)
-    limits = parse_sparsities(sparsities, Q.shape[0])
+    limits = parse_sparsities(asked.sparsities, Q.shape[0])
 
-    settings["time_limit"] = job.stopwatch.left_of(solver.time_limit)
-    if settings["time_limit"] is not None:
-        # Everything together: the path, and what other rows are asked.
-        settings["time_limit"] /= 1 + bool(cv) + bool(resamples)
+    # The time is for everything: the path, and what other rows are asked.
+    parts = 1 + bool(cv) + bool(resamples)
+    settings = values | {"n_components": asked.n_components, "time_limit": job.left(solver, parts)}
     with job.computing():
         with show_progress(job.screen, settings) as progress:
             found = orthospca.sparsity_path(
                 Q, limits, callback=progress.at_sparsity, feature_names=table.columns, **settings
             )
-        if not found.results:
-            if found.status is orthospca.Status.INTERRUPTED:
-                raise KeyboardInterrupt
-            raise InputError("--time-limit is too short: no sparsity was reached")
-    rows = {name: settings[name] for name in choosing.TAKEN}
-    rows |= {"correlation": reading.correlation, "random_state": draws.seed}
+        job.need_some(len(found.results), found.status, "no sparsity was reached")
+    for name in ("threshold", "memory_limit"):
+        del settings[name]  # rows are solved without them
+    settings["correlation"] = reading.correlation
     done: dict[str, Any] = {}
     status = found.status
     if cv and status is not orthospca.Status.INTERRUPTED:
         with job.screen.counting("held-out rows", cv) as counter:
-            held_out = orthospca.cross_validate_sparsity(
-                table.values, limits, cv=cv, callback=counter, **rows
+            done["cross_validation"] = orthospca.cross_validate_sparsity(
+                table.values, limits, cv=cv, random_state=draws.seed, callback=counter, **settings
             )
-        done["cross_validation"], status = held_out, held_out.status
+        status = done["cross_validation"].status
     if resamples and status is not orthospca.Status.INTERRUPTED:
+        settings |= {"n_resamples": resamples, "feature_names": table.columns, **draws.settings()}
         with job.screen.counting("resamples", resamples) as counter:
             done["stability"] = orthospca.stability_path(
-                table.values,
-                limits,
-                n_resamples=resamples,
-                bootstrap=draws.bootstrap,
-                fraction=draws.fraction,
-                feature_names=table.columns,
-                callback=counter,
-                **rows,
+                table.values, limits, callback=counter, **settings
             )
 
     files: dict[str, Any] = {"path.csv": choosing.path_rows(found), "path.json": found.to_dict()}
@@ -126,7 +107,7 @@ def path(
     if "stability" in done:
         files["path-stability.csv"] = choosing.stability_rows(list(done["stability"]))
     files["path.png"] = partial(plotting.plot_sparsity_path, found)
-    job.write(files, asked, found.status.name)
+    job.write(files, vars(asked) | vars(draws) | values, found.status.name)
     job.report_choice("How many variables?", found=found, **done)
 
     job.show(

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
 
 import orthospca
 from orthospca._errors import InputError
 from orthospca.interface.cli.options import (
-    ROWS,
     Components,
     Data,
     Draws,
     Limits,
-    Output,
     Reading,
     Showing,
-    Sparsity,
     command,
-    option,
+    of_rows,
     parse_sparsity,
 )
 
 FILES = ("stability.json", "stability.csv", "stability.html")
 
 
+@dataclass(frozen=True)
+class Resamples(Draws):
+    """Which other rows are asked, and how many times."""
+
+    resamples: int = of_rows(50, "Number of resamples.", "-n", "--resamples")
+
+
 @command
 def stability(
     data: Data,
     *,
-    n_components: Components = 2,
-    sparsity: Sparsity = None,
-    resamples: Annotated[
-        int, option("-n", "--resamples", panel=ROWS, help="Number of resamples.")
-    ] = 50,
-    draws: Draws,
+    components: Components,
+    draws: Resamples,
     reading: Reading,
     limits: Limits,
-    output: Output = None,
     showing: Showing,
 ) -> int:
     """Count how often each variable is selected when rows are resampled.
@@ -53,37 +52,31 @@ def stability(
     from orthospca.interface import choosing
     from orthospca.interface.cli.job import Job, default_sparsity
 
-    job = Job(data, reading, output, showing, FILES)
-    nonzeros = parse_sparsity(sparsity)
-    settings = limits.settings(n_components)
-    if resamples < 2:
-        raise InputError(f"resamples must be at least 2, got {resamples}")
+    job = Job(data, reading, showing, FILES)
+    nonzeros = parse_sparsity(components.sparsity)
+    if draws.resamples < 2:
+        raise InputError(f"resamples must be at least 2, got {draws.resamples}")
 
     table, Q = job.read()
     choosing.need_rows("stability needs", job.source.is_matrix, table)
-    nonzeros = default_sparsity(Q) if nonzeros is None else nonzeros
+    asked = vars(limits) | vars(components)
+    asked["sparsity"] = default_sparsity(Q) if nonzeros is None else nonzeros
 
-    settings["time_limit"] = job.stopwatch.left_of(limits.time_limit)
-    with job.computing(), job.screen.counting("resamples", resamples) as counter:
+    with job.computing(), job.screen.counting("resamples", draws.resamples) as counter:
         found = orthospca.stability(
             table.values,
-            nonzeros,
-            n_resamples=resamples,
-            bootstrap=draws.bootstrap,
-            fraction=draws.fraction,
+            n_resamples=draws.resamples,
             correlation=reading.correlation,
-            random_state=draws.seed,
             feature_names=table.columns,
             callback=counter,
-            **settings,
+            **asked | draws.settings() | {"time_limit": job.left(limits)},
         )
 
     files = {
         "stability.csv": choosing.stability_rows([found]),
         "stability.json": found.to_dict(),
     }
-    asked = {"sparsity": nonzeros, "resamples": resamples, **vars(draws)}
-    job.write(files, asked | limits.settings(n_components), found.status.name)
+    job.write(files, asked | vars(draws), found.status.name)
     job.report_choice("Stability:", stability=found)
 
     job.show(found.to_dict, found.summary(choosing.summary_width()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,46 +11,50 @@ import typer
 import orthospca
 from orthospca._errors import InputError
 from orthospca.interface.cli.options import (
-    INPUT,
     REJECTED,
     SOLVED,
     Reading,
     command,
-    option,
+    of_command,
+    of_input,
 )
 
 if TYPE_CHECKING:
     from orthospca.interface.cli.source import Source
 
 
+@dataclass(frozen=True)
+class Check:
+    """What is compared, how much is said, and what it may take."""
+
+    data: Path | None = of_input(
+        None,
+        "Compute the matrix from this file, as fit does, and check that it is the certified one.",
+        metavar="DATA",
+    )
+    details: bool = of_command(False, "Also show a line per component.", "-v", "--verbose")
+    quiet: bool = of_command(False, "Print nothing; see the exit code.", "-q", "--quiet")
+    # The limits of the checker, which is not loaded for help.
+    max_bytes: float = of_command(
+        2.0**28,
+        "Most bytes FILE may unpack to; default 268435456.",
+        metavar="N",
+        show_default=False,
+    )
+    time_limit: float = of_command(
+        3600.0,
+        "Most seconds the check may take; default 3600.",
+        metavar="S",
+        show_default=False,
+    )
+
+
 @command
 def verify(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A certificate written by --proof.")],
     *,
-    data: Annotated[
-        Path | None,
-        option(
-            "--data",
-            panel=INPUT,
-            metavar="DATA",
-            help="Compute the matrix from this file, as fit does, and check that it is "
-            "the certified one.",
-        ),
-    ] = None,
+    asked: Check,
     reading: Reading,
-    details: Annotated[
-        bool, option("-v", "--verbose", help="Also show a line per component.")
-    ] = False,
-    quiet: Annotated[
-        bool, option("-q", "--quiet", help="Print nothing; see the exit code.")
-    ] = False,
-    max_bytes: Annotated[
-        float | None,
-        option(metavar="N", help="Most bytes FILE may unpack to; default 268435456."),
-    ] = None,
-    time_limit: Annotated[
-        float | None, option(metavar="S", help="Most seconds the check may take; default 3600.")
-    ] = None,
 ) -> int:
     """Check a certificate without trusting the solver that wrote it.
 
@@ -66,26 +70,25 @@ def verify(
     """
     from orthospca.interface.cli.source import Source
     from orthospca.interface.screen import Screen
-    from orthospca.verify import MAX_BYTES, TIME_LIMIT, Unreadable
+    from orthospca.verify import Unreadable
 
-    screen = Screen(quiet, details)
-    if data is None and replace(reading, label=reading.label or None) != Reading():
+    screen = Screen(asked.quiet, asked.details)
+    if asked.data is None and replace(reading, label=reading.label or None) != Reading():
         raise InputError("options for reading the data need --data")
-    source = None if data is None else Source(data, reading)
+    source = None if asked.data is None else Source(asked.data, reading)
     try:
-        certificate = orthospca.Certificate.load(
-            file, MAX_BYTES if max_bytes is None else max_bytes
-        )
+        certificate = orthospca.Certificate.load(file, asked.max_bytes)
     except Unreadable as error:
         raise InputError(str(error)) from None
     given = {} if source is None else _matrix(certificate, source)
-    limit = TIME_LIMIT if time_limit is None else time_limit
     with screen.bar("checking") as show:
-        verdict = orthospca.verify.verify(certificate, **given, time_limit=limit, progress=show)
+        verdict = orthospca.verify.verify(
+            certificate, **given, time_limit=asked.time_limit, progress=show
+        )
     if verdict.undecided:
         raise InputError(verdict.reason)
-    if not quiet:
-        print(*verdict.lines(source and source.file, details), sep="\n")
+    if not asked.quiet:
+        print(*verdict.lines(source and source.file, asked.details), sep="\n")
     return SOLVED if verdict.verified else REJECTED
 
 
