@@ -33,7 +33,7 @@ CHECK_COLUMNS = (
     "K",
     "gap asked",
     "limit",
-    "variance",
+    "variances",
     "gap",
     "status",
     "closed by",
@@ -115,7 +115,7 @@ def _case(asked: Asked) -> Case:
             "K": asked.K,
             "gap asked": asked.gap,
             "limit": asked.limit,
-            "variance": float(result.variances.sum()),
+            "variances": " ".join(f"{value:.10g}" for value in result.variances),
             "gap": float(result.gaps.max()),
             "status": result.status.value,
             "closed by": closed_by(result.stages),
@@ -172,9 +172,12 @@ def _worse(old: dict[str, str], new: dict[str, str]) -> list[str]:
     allowed = before * OPEN_GAP_FACTOR if open_before else float(old["gap asked"]) * GAP_FACTOR
     if after > allowed:
         sentences.append(f"gap {after:.2g} instead of {before:.2g}")
-    value, known = float(new["variance"]), float(old["variance"])
-    if value < known - max(float(old["gap asked"]), before if open_before else 0.0) * abs(known):
-        sentences.append(f"variance {value:.7g} instead of {known:.7g}")
+    share = max(float(old["gap asked"]), before if open_before else 0.0)
+    pairs = zip(old["variances"].split(), new["variances"].split(), strict=True)
+    # A better component may leave less to those after it: the first difference decides.
+    first = next(((a, b) for a, b in pairs if abs(float(a) - float(b)) > 1e-6 * float(a)), None)
+    if first is not None and float(first[1]) < (1 - share) * float(first[0]):
+        sentences.append(f"variance {first[1]} instead of {first[0]}")
     units, earlier = float(new["units"]), float(old["units"])
     extra = (units - earlier) * float(new["unit seconds"])
     if not open_before and units > SLOWER * earlier and extra > SECONDS:

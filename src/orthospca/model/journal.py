@@ -70,8 +70,10 @@ class Journal:
             lower, upper = max(lower, last.lower), min(upper, last.upper)
         entry = Progress(self.stage, nodes, open_nodes, lower, upper, self._clock.elapsed, -1, by)
         if last is not None and (last.lower, last.upper) == (lower, upper):
-            self.history.pop()
-        self.history.append(entry)
+            # What stays on record is when it was known first.
+            self.history[-1] = replace(entry, elapsed=last.elapsed)
+        else:
+            self.history.append(entry)
         return entry
 
     @contextmanager
@@ -111,5 +113,4 @@ class Journal:
             # Nothing is known yet, as while a covariance is formed; whoever listens may stop it.
             nothing = Progress(self.stage, 0, 0, -math.inf, math.inf, self._clock.elapsed)
             return self.tell(nothing)
-        self.history[-1] = replace(last, elapsed=self._clock.elapsed)
-        return self.tell(self.history[-1])
+        return self.tell(replace(last, elapsed=self._clock.elapsed))

@@ -99,6 +99,12 @@ class Watch:
         if not self.interrupted:
             self.tell(entry)
 
+    def report_bound(self, upper: float, by: ClosedBy) -> None:
+        """Record a better bound on all that is being searched, while the search goes on."""
+        last = self.journal.last
+        if last is not None and upper < last.upper:
+            self.report(last.nodes, last.open_nodes, last.lower, upper, by)
+
     def of_a_part(self, outside: float, rounding: float = 0.0) -> AbstractContextManager[None]:
         """See :meth:`Journal.of_a_part`."""
         return self.journal.of_a_part(outside, rounding)

@@ -125,8 +125,6 @@ class DataView:
         """Return rows of the form, as columns."""
         return self._products(features[:, None], np.ones((len(features), 1)))
 
-    #: It is not a matrix.
-
     # Good vectors
 
     def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
@@ -216,9 +214,9 @@ class DataView:
         found = []
         for start in range(0, len(supports), step):
             part = slice(start, start + step)
-            products = np.abs(self._products(supports[part], vectors[part]))
-            products[~self.members] = -1.0
-            found.append(np.argpartition(products.T, first, axis=1)[:, first:])
+            products = np.abs(self._products(supports[part], vectors[part]).T)
+            products[:, ~self.members] = -1.0
+            found.append(np.argpartition(products, first, axis=1)[:, first:])
         return np.sort(np.vstack(found), axis=1)
 
     def _products(self, supports: IntArray, vectors: Array) -> Array:

@@ -14,6 +14,7 @@ from orthospca.bounds.share.fixing import ruled_in, ruled_out
 from orthospca.bounds.share.method import ShareMethod
 from orthospca.model.limits import Watch
 from orthospca.model.nodes import Node, NodeBound, NodeReason
+from orthospca.model.result import ClosedBy
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import ShareTuning
 
@@ -80,6 +81,7 @@ class _Work:
         self.bound = bound
         self.problem = bound.problem
         self.included, self.allowed = node.included, node.allowed
+        self.whole = len(self.included) == 0 and len(self.allowed) == bound.problem.n_features
         self.upper, self.removed = node.upper, -math.inf
         self.proved: Proved | None = node.proof if isinstance(node.proof, Proved) else None
         self.steps: list[Step] = []
@@ -99,6 +101,8 @@ class _Work:
             multipliers = self.iterate.multipliers()
             claim = self._claim(multipliers)
             checks += 1
+            if self.whole:
+                watch.report_bound(max(self.upper, self.removed), ClosedBy.RELAXATION)
             if self.upper <= cutoff or not went_on:
                 break
             gain, missing = last - claim.upper, self.upper - cutoff
