@@ -26,6 +26,9 @@ from orthospca.supports.best import Candidate
 #: tolerance that is left to it.
 CHECKING, LEFT_TO_IT = 2, 0.01
 
+#: Share of the time that is left after which a walk makes room for the relaxation.
+SHARE_OF_WALK = 0.5
+
 
 def everything(problem: Subproblem) -> Node:
     """Return the node of all supports."""
@@ -50,7 +53,7 @@ def walk(
     by : ClosedBy
         What to call it.
     share : float
-        Of the time of the stage, after which it is given up.
+        Of the time that is left to the stage, after which it is given up.
     """
     watch, whole, best = state.watch, everything(state.problem), state.best
     assert best is not None
@@ -65,8 +68,10 @@ def walk(
         settings.n_jobs,
     )
 
+    spared = (1.0 - share) * watch.seconds_left if share < 1.0 else 0.0
+
     def stop() -> bool:
-        return watch.out_of_time() or (share < 1.0 and watch.clock.is_gone(share))
+        return watch.out_of_time() or (share < 1.0 and watch.seconds_left < spared)
 
     dive = conditioning.dive(whole, best, state.tolerance, budget, stop)
     state.tally.work += dive.work
@@ -122,7 +127,7 @@ def close_thoroughly(
     # A walk may cost what the relaxation is expected to: whichever is the better way, no more than
     # twice its cost is paid.
     budget = relaxation_cost(state.problem.n_features, settings.tuning.share)
-    if promising and walk(state, settings, budget, ClosedBy.RUNG):
+    if promising and walk(state, settings, budget, ClosedBy.RUNG, SHARE_OF_WALK):
         return None
     return relax(state, settings)
 

@@ -34,7 +34,7 @@ from orthospca.supports.best import Candidate
 
 #: Features that may be looked at, all rungs together, to see what the climb so far promises.
 LOOKED_AT = 2**24
-#: Share of the time of a stage after which the first walk is given up.
+#: Share of the time of a stage that the first walk may take.
 SHARE_OF_DIRECT = 0.25
 #: Times that features are ruled out anew, as long as better components are found.
 PASSES = 3
