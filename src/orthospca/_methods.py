@@ -33,3 +33,15 @@ class Objective(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+class Relation(str, Enum):
+    """What ``solve(relation=…)`` can be."""
+
+    ORTHOGONAL = "orthogonal"
+    """Each component is orthogonal to those before it."""
+    DISJOINT = "disjoint"
+    """A feature serves one component."""
+
+    def __str__(self) -> str:
+        return self.value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
 from orthospca.joint.bound import spectral_bound
 from orthospca.joint.solving import solve_jointly
+from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
 from orthospca.model.memory import size_of
@@ -70,6 +71,11 @@ def solve(
     resume: str | os.PathLike[str] | None = None,
     feature_names: Sequence[str] | None = None,
     memory_limit: float | str | None = None,
+    include: Any = None,
+    exclude: Any = None,
+    relation: str = "orthogonal",
+    previous: Any = None,
+    start: Any = None,
 ) -> Result:
     """Find orthogonal sparse principal components with certificates.
 
@@ -144,6 +150,19 @@ def solve(
     memory_limit : float or str, optional
         Bytes, or a size such as ``"4GB"``, that a matrix formed from data may take; half of what is
         free, if it is not given.  Of the covariance of data as much is formed as is needed.
+    include, exclude : sequence of str or int, or one for each component, optional
+        Features, by name or number, that every support has to contain, or must not contain.  What
+        is included counts against the sparsity, even where its best loading is zero.
+    relation : {"orthogonal", "disjoint"}
+        How components are related: each is orthogonal to those before it, or a feature serves one
+        component only.  What a later component includes is then left to it.
+    previous : array-like of shape (k, n), optional
+        Linearly independent vectors before the first component: all components are orthogonal to
+        them (with ``relation="disjoint"``, use none of their features).  ``n_components`` counts
+        new ones, and the result holds only these.
+    start : array-like of shape (k, n), optional
+        Vectors that may be good ones, the k-th for the k-th component: what is better on the same
+        features, or near them, is where its search begins.
 
     Returns
     -------
@@ -182,6 +201,13 @@ def solve(
         callback,
         resume=validate_path("resume", resume),
         names=feature_names,
+        asked={
+            "include": include,
+            "exclude": exclude,
+            "relation": relation,
+            "previous": previous,
+            "start": start,
+        },
     )
 
 
@@ -197,6 +223,7 @@ def solve_with(
     resume: Path | None = None,
     names: Any = None,
     watch: Watch | None = None,
+    asked: Mapping[str, Any] | Demands = NO_DEMANDS,
 ) -> Result:
     """As :func:`solve`, with its settings in one piece.
 
@@ -216,11 +243,13 @@ def solve_with(
         As ``feature_names`` in :func:`solve`.
     watch : Watch, optional
         Whose clock is running already.
+    asked : mapping or Demands
+        What is asked beyond the sparsity: arguments of :func:`solve`, or validated.
     """
     watch = watch or settings.watch(callback)
     with watch.listening():
         given = (Q, sparsity, n_components, settings, threshold)
-        return _solve(*given, learnt, known, resume, names, watch)
+        return _solve(*given, learnt, known, resume, names, watch, asked)
 
 
 def _solve(
@@ -234,6 +263,7 @@ def _solve(
     resume: Path | None,
     names: Any,
     watch: Watch,
+    asked: Mapping[str, Any] | Demands,
 ) -> Result:
     formed = learnt is None and is_formed(Q, settings, threshold)
     given = (DataProblem if isinstance(Q, DataCovariance) else Problem).validate(
@@ -241,6 +271,10 @@ def _solve(
     )
     threshold = validate_threshold(threshold, given.n_features, settings.method, formed)
     names = validate_names(names, given.n_features, given.feature_names)
+    if not isinstance(asked, Demands):
+        asked = Demands.validate(given.sparsity, given.n_features, names, **asked)
+    given = replace(given, demands=asked)
+    _refuse_demands(asked, settings)
     if settings.objective is not Objective.STAGEWISE:
         _refuse_what_needs_stages(threshold, resume)
     problem = given
@@ -261,20 +295,22 @@ def _solve(
         if settings.proof:
             recorder = Recorder(*certified_by(problem), problem.sparsity, settings, resume)
             known = recorder.finished or known
-        found = run_stages(stages, problem.sparsity, settings.tolerance, watch, known, recorder)
+        sequence = (stages, problem.sparsity, settings.tolerance, watch, known, recorder)
+        found = run_stages(*sequence, problem.demands)
         certificate = None if recorder is None else recorder.close(found)
         together = _bound_of_all(problem, settings, found, watch)
     result = _result(problem, settings, watch, found, names, stages.note, certificate, together)
     way = isinstance(stages, MatrixStages | WideStages)
     if found.path or not found.components or settings.method is not Method.BRANCH_AND_BOUND:
         way = False
-    climb = functools.partial(_climb, given.covariance, problem.sparsity[0], settings)
+    climb = functools.partial(_climb, given, settings)
     return replace(result, climb=climb) if way else result
 
 
-def _climb(Q: Any, sparsity: int, settings: Settings) -> tuple[Component, ...]:
+def _climb(given: Problem | DataProblem, settings: Settings) -> tuple[Component, ...]:
     """Prove all sparsities of the first component up to one: what is behind ``Result.path``."""
-    return solve_with(Q, sparsity, 1, replace(settings, rungs=True, proof=False)).known_path
+    settings, asked = replace(settings, rungs=True, proof=False), given.demands.of_first()
+    return solve_with(given.covariance, given.sparsity[0], 1, settings, asked=asked).known_path
 
 
 def _result(
@@ -308,6 +344,26 @@ def _result(
     )
 
 
+def _refuse_demands(demands: Demands, settings: Settings) -> None:
+    """Refuse what is asked where there is no certified way to it."""
+    if settings.objective is Objective.JOINT:
+        what = "objective='joint'"
+    elif settings.method is Method.DEFLATION:
+        what = "method='deflation'"
+    else:
+        return
+    named = {
+        "include": demands.include,
+        "exclude": demands.exclude,
+        "previous": demands.previous is not None,
+        "start": demands.start,
+        "relation='disjoint'": demands.disjoint,
+    }
+    given = [name for name, value in named.items() if value]
+    if given:
+        raise InputError(f"{given[0]} cannot be asked for with {what}")
+
+
 def _refuse_what_needs_stages(threshold: Any, resume: Path | None) -> None:
     if isinstance(threshold, Blocks) or threshold != 0.0:
         raise InputError(f"threshold must be 0 unless objective is 'stagewise', got {threshold!r}")
@@ -332,7 +388,7 @@ def _solve_together(
                 Q, problem.sparsity, vectors, joint.root.matrix, ladders
             )
     else:
-        answer = solve_lexicographically(Q, problem.sparsity, settings, watch)
+        answer = solve_lexicographically(Q, problem.sparsity, settings, watch, problem.demands)
         found, note = answer.found, answer.note
         together = _bound_of_all(problem, settings, found, watch)
         if settings.proof:
@@ -351,7 +407,7 @@ def _bound_of_all(
         return math.nan
     limits = problem.sparsity[:count]
     upper = math.inf
-    if max(limits) <= limits[0]:
+    if max(limits) <= limits[0] and all(problem.demands.nests(0, k) for k in range(1, count)):
         # What holds for the first component holds for every one.
         upper = add_up(*([found.components[0].upper_bound] * count), 0.0)
     n = problem.n_features
@@ -424,7 +480,7 @@ def read_matrix(problem: DataProblem, settings: Settings, watch: Watch) -> Probl
     matrix = formed_in_time(problem.covariance, settings, watch)
     if matrix is None:
         return problem
-    return Problem(matrix, problem.sparsity, problem.feature_names)
+    return Problem(matrix, problem.sparsity, problem.feature_names, problem.demands)
 
 
 def formed_in_time(Q: DataCovariance, settings: Settings, watch: Watch) -> Array | None:
@@ -467,10 +523,20 @@ def _stages_of_matrix(
         for size in sizes:
             for limit in problem.sparsity:
                 refuse_if_too_many(size, min(limit, size))
-    if plan.blocks is None:
-        return MatrixStages(Q, settings, watch, plan.note)
+    if plan.blocks is None or (across := _across(plan.blocks, problem.demands)):
+        return MatrixStages(Q, settings, watch, plan.note if plan.blocks is None else across)
     partitioned = PartitionedMatrix(Q, plan.blocks, settings)
     return BlockStages(partitioned, settings, plan.tolerance, watch, plan.note)
+
+
+def _across(blocks: Blocks, demands: Demands) -> str:
+    """Why blocks are of no use: what is orthogonal to a vector across them may be so too."""
+    if demands.previous is None or demands.disjoint:
+        return ""
+    for vector in demands.previous:
+        if len(np.unique(blocks.labels[vector != 0])) > 1:
+            return "not split into blocks: a vector of previous has features of several of them"
+    return ""
 
 
 def _not_split(threshold: float | str | Blocks) -> str:
@@ -491,7 +557,7 @@ def _stages_of_data(
     if settings.proof:
         return WideStages(wide, settings, watch, _not_split(threshold))
     plan = plan_blocks_of_data(problem.covariance, threshold, settings.tolerance)
-    if plan.blocks is None:
-        return WideStages(wide, settings, watch, plan.note)
+    if plan.blocks is None or (across := _across(plan.blocks, problem.demands)):
+        return WideStages(wide, settings, watch, plan.note if plan.blocks is None else across)
     partitioned = PartitionedData(wide, plan.blocks)
     return BlockStages(partitioned, settings, plan.tolerance, watch, plan.note)

@@ -107,6 +107,10 @@ def forced_weakness(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -
 
     def find(problem: Subproblem, *arguments: object, **options: object) -> Candidate | None:
         supports = supports_of(problem.n_features, problem.sparsity)
+        for feature in problem.included:
+            supports = supports[(supports == feature).any(axis=1)]
+        if len(supports) == 0:
+            return None
         values = values_on_supports(problem, supports)
         feasible = np.flatnonzero(values > -np.inf)
         if len(feasible) == 0:

@@ -21,12 +21,11 @@ from orthospca.blocks.state import BlockState, Singles
 from orthospca.bounds.border import potential
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Node
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.exact import variance_down
 from orthospca.numerics.rounding import add_up, mul_up
-from orthospca.search.closing import bound_without_branching
+from orthospca.search.closing import bound_without_branching, everything
 from orthospca.search.outcome import Request
 from orthospca.supports.best import Candidate
 from orthospca.wide.stage import WideProblem
@@ -121,8 +120,7 @@ class PartitionedMatrix:
         stage, kept, outside = self._reduced(request, best, cutoff, watch)
         known = add_up(upper, rounding)
         if stage.n_features <= tuning.large:
-            everything = Node(np.arange(0), np.arange(stage.n_features))
-            known = min(known, ClassicalBound(stage)(everything, cutoff, watch).upper)
+            known = min(known, ClassicalBound(stage)(everything(stage), cutoff, watch).upper)
         part = Candidate(best.value, best.vector[kept])
         found = bound_without_branching(stage, part, cutoff, known, self.settings, watch)
         return min(upper, add_up(max(found, outside), rounding))
@@ -141,7 +139,10 @@ class PartitionedMatrix:
         self, request: Request, best: Candidate, cutoff: float, watch: Watch
     ) -> tuple[Subproblem, IntArray, float]:
         """The stage on features that can matter, which they are, and a bound on the others."""
-        stage = Subproblem(self.covariance, request.sparsity, request.previous)
+        asked = (request.demand.included, request.demand.excluded)
+        stage = Subproblem(self.covariance, request.sparsity, request.previous, *asked)
+        if len(stage.excluded):
+            return *stage.without_spent_features(), -math.inf
         return stage, np.arange(self.n_features), -math.inf
 
     def rounding(self, sparsity: int) -> float:
@@ -186,10 +187,13 @@ class PartitionedData(PartitionedMatrix):
     ) -> tuple[Subproblem, IntArray, float]:
         """Let row bounds rule out most features."""
         reduction = self.problem.reduce_stage(request, cutoff, watch.out_of_time)
+        included = request.demand.included
         kept = np.union1d(reduction.kept, np.flatnonzero(best.vector))
+        kept = np.union1d(kept, included)
         matrix = self.problem.covariance.submatrix(kept)
-        size = min(request.sparsity, len(kept))
-        return Subproblem(matrix, size, request.previous[kept]), kept, reduction.outside
+        size, places = min(request.sparsity, len(kept)), np.searchsorted(kept, included)
+        stage = Subproblem(matrix, size, request.previous[kept], places)
+        return stage, kept, reduction.outside
 
     def rounding(self, sparsity: int) -> float:
         """Bound on what the rounding of entries adds to, or takes from, a value in a block."""

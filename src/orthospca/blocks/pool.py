@@ -77,7 +77,7 @@ class BlockStages:
         """Solve blocks until none can hold more than the best candidate, and take that."""
         self.sparsity, self.nodes = request.sparsity, 0
         for block in self.blocks:
-            block.follow(request.previous, request.sparsity)
+            block.follow(request.previous, request.sparsity, request.demand)
         stopped = self._fill()
         leader = self._leader()
         if leader is None:

@@ -11,6 +11,7 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.blocks.tasks import Task
 from orthospca.bounds.classical import eigenvalue_bound, frobenius_bound, gershgorin_bound
+from orthospca.model.demands import NO_DEMAND, Demand
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
@@ -53,6 +54,7 @@ class BlockState:
         self._large = large
         self.first_bound = first_bound or (lambda size: gershgorin_bound(self.matrix, size))
         self.size = 0
+        self.demand = NO_DEMAND
         self.previous = np.zeros((len(indices), 0))
         self.outcome: Outcome | None = None
         self.bound = -math.inf
@@ -79,7 +81,7 @@ class BlockState:
         """The block's own stage."""
         return Subproblem(self.matrix, self.size, self.previous)
 
-    def follow(self, previous: Array, sparsity: int) -> None:
+    def follow(self, previous: Array, sparsity: int, demand: Demand = NO_DEMAND) -> None:
         """Begin a stage, given the components before it.
 
         Parameters
@@ -87,26 +89,25 @@ class BlockState:
         previous : array of shape (n, k - 1)
             Of the whole problem; those that live in this block are its own.
         sparsity : int
+        demand : Demand
+            Of the whole problem.  What is included elsewhere takes its places there.
         """
         own = previous[self.indices]
         own = own[:, (own != 0).any(axis=0)]
         given, known = own.shape[1], self.previous.shape[1]
-        if given == known + 1 and np.array_equal(own[:, :known], self.previous):
-            # The block gave its candidate: the bound of that stage holds for the next one.
-            self._go_on(own, self.upper)
-        elif not np.array_equal(own, self.previous):
-            self._go_on(own, self.first_bound(self.size))
-        size = min(sparsity, len(self.indices))
-        if size != self.size:
-            # A candidate with another sparsity limit does not count.
-            self._go_on(own, self.first_bound(size) if size > self.size else self.upper)
-            self.size = size
-        if self.outcome is None and given >= len(self.indices):
+        inside = demand if demand is self.demand else demand.within(self.indices)
+        sparsity -= len(demand.included) - len(inside.included)
+        size = max(min(sparsity, len(self.indices)), 0)
+        # Where more is asked than before, the bound of that stage holds for this one.
+        nested = inside.is_stronger_than(self.demand) and size <= self.size
+        nested &= given >= known and np.array_equal(own[:, :known], self.previous)
+        same = nested and (size, given) == (self.size, known)
+        if not (same and self.demand.is_stronger_than(inside)):
+            bound = self.upper if nested else self.first_bound(size) if size else -math.inf
+            self.previous, self.bound, self.size, self.demand = own, bound, size, inside
+            self.outcome, self._tightened = None, False
+        if self.outcome is None and (size == 0 or given >= len(self.indices)):
             self.outcome = Outcome(None, -math.inf, Status.EXHAUSTED, 0)
-
-    def _go_on(self, own: Array, bound: float) -> None:
-        self.previous, self.bound = own, bound
-        self.outcome, self._tightened = None, False
 
     def task(self, settings: Settings) -> Task:
         """Return the solve of the block's stage."""
@@ -116,7 +117,7 @@ class BlockState:
     @property
     def request(self) -> Request:
         """What is asked of the block's stage."""
-        return Request(self.size, self.previous, self.bound)
+        return Request(self.size, self.previous, self.bound, demand=self.demand)
 
     def tighten(self) -> float:
         """Lower the bound by what costs less than a solve, and return it."""
@@ -147,9 +148,13 @@ class Singles(BlockState):
         """Their variances."""
         return self.diagonal[self._places]
 
-    def follow(self, previous: Array, sparsity: int) -> None:
+    def follow(self, previous: Array, sparsity: int, demand: Demand = NO_DEMAND) -> None:
         """Begin a stage: there is nothing to solve."""
-        self._places = np.flatnonzero(~previous[self.indices].any(axis=1))
+        left = ~previous[self.indices].any(axis=1) & ~np.isin(self.indices, demand.excluded)
+        if len(demand.included) >= sparsity:
+            # There is no place for anything else.
+            left &= np.isin(self.indices, demand.included)
+        self._places = np.flatnonzero(left)
         if len(self._places) == 0:
             self.outcome = Outcome(None, -math.inf, Status.EXHAUSTED, 0)
             return

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orthospca._typing import Array, IntArray
+from orthospca.model.demands import Demand
 from orthospca.model.limits import Watch
 from orthospca.model.result import Progress, Status
 from orthospca.model.settings import Settings
@@ -87,7 +88,14 @@ class Task:
         """Solve the stage."""
         request, settings = self.request, self.settings
         if not isinstance(self.source, tuple):
-            problem = Subproblem(self.source, request.sparsity, request.previous)
+            demand = request.demand
+            problem = Subproblem(
+                self.source,
+                request.sparsity,
+                request.previous,
+                demand.included,
+                demand.excluded,
+            )
             return solve_stage(
                 problem, settings, watch, request.best_hint, request.cap, request.caps
             )
@@ -96,7 +104,8 @@ class Task:
         previous[indices] = request.previous
         members = np.zeros(len(previous), dtype=bool)
         members[indices] = True
-        request = replace(request, previous=previous, hints=())
+        demand = Demand(indices[request.demand.included], indices[request.demand.excluded])
+        request = replace(request, previous=previous, hints=(), demand=demand)
         outcome = data.solve_stage(request, settings, watch, members)
         best = outcome.best
         return outcome if best is None else replace(outcome, best=best.within(indices))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orthospca.data.covariance import DataCovariance
+from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.validation import validate_integer, validate_sparsity
 
 
@@ -18,10 +19,13 @@ class DataProblem:
     covariance : DataCovariance
     sparsity : tuple of int
         One limit for each component asked for.
+    demands : Demands
+        What is asked of the components beyond their sparsity.
     """
 
     covariance: DataCovariance
     sparsity: tuple[int, ...]
+    demands: Demands = NO_DEMANDS
 
     @classmethod
     def validate(cls, Q: DataCovariance, sparsity: Any, n_components: Any = 1) -> DataProblem:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orthospca._typing import Array
+from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.validation import (
     names_of,
     validate_covariance,
@@ -25,11 +26,14 @@ class Problem:
     sparsity : tuple of int
         One limit for each component asked for.
     feature_names : tuple of str or None
+    demands : Demands
+        What is asked of the components beyond their sparsity.
     """
 
     covariance: Array
     sparsity: tuple[int, ...]
     feature_names: tuple[str, ...] | None = None
+    demands: Demands = NO_DEMANDS
 
     @classmethod
     def validate(cls, Q: Any, sparsity: Any, n_components: Any = 1) -> Problem:

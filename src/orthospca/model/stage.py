@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,9 @@ from orthospca.numerics.sums import strongest_sums
 #: The precision in which components are projected out: that of the machine's widest numbers.
 EXTENDED = np.longdouble
 EXTENDED_UNIT = float(np.finfo(EXTENDED).eps)
+#: Columns whose products differ from those of an orthonormal basis by no more count as one, and the
+#: smallest eigenvalue of these products, relative to the largest, that is inverted.
+ORTHONORMAL, SMALLEST_SHARE = 1e-8, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +29,17 @@ class Subproblem:
     sparsity : int
     previous : array of shape (n, k - 1)
         The components before this one, as columns.
+    included : integer array, ascending
+        Features of every support; they count against the sparsity, whatever their loadings.
+    excluded : integer array, ascending
+        Features of none, until :meth:`without_spent_features` has dropped them.
     """
 
     covariance: Array
     sparsity: int
     previous: Array
+    included: IntArray = field(default_factory=lambda: np.arange(0))
+    excluded: IntArray = field(default_factory=lambda: np.arange(0))
 
     @property
     def n_features(self) -> int:
@@ -48,6 +57,16 @@ class Subproblem:
         return np.flatnonzero((self.previous != 0).any(axis=1))
 
     @cached_property
+    def held(self) -> IntArray:
+        """Features that no rule for single features speaks of: touched ones, included ones."""
+        return np.union1d(self.touched, self.included) if len(self.included) else self.touched
+
+    def filled(self, vector: Array) -> IntArray:
+        """Return the support that a vector needs: what it uses, and what is included."""
+        used = np.flatnonzero(vector)
+        return np.union1d(used, self.included) if len(self.included) else used
+
+    @cached_property
     def scale(self) -> float:
         """Largest magnitude of an entry of :attr:`projected`; 1 if there is none but zeros."""
         return float(np.abs(self.projected).max(initial=0.0)) or 1.0
@@ -63,8 +82,9 @@ class Subproblem:
         """``Q + XBᵀ + BXᵀ`` and a bound on the rounding error of its entries.
 
         For *every* B it has the form of Q on the vectors orthogonal to X, so only the rounding of
-        the sum counts.  ``B = ½X(XᵀQX) - QX`` makes it ``(I - XXᵀ)Q(I - XXᵀ)``.  Entries of two
-        features that no component uses are those of Q exactly.  See ``docs/theory/rigor.md``.
+        the sum counts.  ``B = ½X(YᵀQY) - QY`` makes it ``(I - XYᵀ)Q(I - YXᵀ)``, with Y the
+        :func:`dual_of` X, which is X if that is orthonormal.  Entries of two features that no
+        component uses are those of Q exactly.  See ``docs/theory/rigor.md``.
         """
         at, folded = self.touched, self.covariance.copy()
         rows, radius = folded_rows(self.covariance[at], at, self.previous[at])
@@ -122,10 +142,14 @@ class Subproblem:
         return rows[:, np.abs(rows).max(axis=0, initial=0.0) > 0]
 
     def restricted(self, features: IntArray, sparsity: int) -> Subproblem:
-        """Return the stage on some features, those that components use among them."""
+        """Return the stage on some features, those that are :attr:`held` among them."""
         at = np.ix_(features, features)
         size = min(sparsity, len(features))
-        part = Subproblem(self.covariance[at], size, np.ascontiguousarray(self.previous[features]))
+        previous = np.ascontiguousarray(self.previous[features])
+        included = self.included
+        if len(included):
+            included = np.searchsorted(features, included)
+        part = Subproblem(self.covariance[at], size, previous, included)
         if self.constrained:
             # The same entries, and the same bound on their rounding: there is no need to fold anew.
             folded, radius = self._folded
@@ -136,19 +160,36 @@ class Subproblem:
         """Return the same stage on the features that are left, and which they are.
 
         A component that uses a single feature leaves nothing of it: every vector orthogonal to it
-        is zero there.
+        is zero there.  So it is with features that are excluded.  What is included stays: it has
+        its place in every support.
         """
-        alone = np.count_nonzero(self.previous, axis=0) == 1
-        if not alone.any():
+        previous = self.previous
+        if len(self.excluded):
+            previous = previous.copy()
+            previous[self.excluded] = 0.0
+        alone = np.count_nonzero(previous, axis=0) == 1
+        if len(self.included):
+            alone &= ~(previous[self.included] != 0).any(axis=0)
+        if not (alone.any() or len(self.excluded)):
             return self, np.arange(self.n_features)
-        spent = np.flatnonzero((self.previous[:, alone] != 0).any(axis=1))
-        kept = np.setdiff1d(np.arange(self.n_features), spent)
+        spent = np.flatnonzero((previous[:, alone] != 0).any(axis=1))
+        kept = np.setdiff1d(np.arange(self.n_features), np.union1d(spent, self.excluded))
+        columns = ~alone & previous.any(axis=0)
         part = Subproblem(
             self.covariance[np.ix_(kept, kept)],
             min(self.sparsity, len(kept)),
-            np.ascontiguousarray(self.previous[np.ix_(kept, np.flatnonzero(~alone))]),
+            np.ascontiguousarray(previous[np.ix_(kept, np.flatnonzero(columns))]),
+            np.searchsorted(kept, self.included),
         )
         return part, kept
+
+
+def dual_of(X: Array) -> Array:
+    """Return ``X(XᵀX)⁻¹``, or X itself if its columns are orthonormal but for rounding."""
+    gram = X.T @ X
+    if float(np.abs(gram - np.eye(len(gram))).max(initial=0.0)) <= ORTHONORMAL:
+        return X
+    return np.asarray(X @ np.linalg.pinv(gram, rcond=SMALLEST_SHARE, hermitian=True))
 
 
 def folded_rows(rows: Array, at: IntArray, used: Array) -> tuple[Array, float]:
@@ -165,10 +206,10 @@ def folded_rows(rows: Array, at: IntArray, used: Array) -> tuple[Array, float]:
     used : array of shape (t, k - 1)
         The rows of X; all others are zero.
     """
-    wide, X = rows.astype(EXTENDED), used.astype(EXTENDED)
-    image = wide.T @ X
+    wide, X, Y = rows.astype(EXTENDED), used.astype(EXTENDED), dual_of(used).astype(EXTENDED)
+    image = wide.T @ Y
     B = -image
-    B[at] += 0.5 * X @ (X.T @ image[at])
+    B[at] += 0.5 * X @ (Y.T @ image[at])
     product = X @ B.T
     # What two used features owe to each other, added up so that it is exactly symmetric.
     product[:, at] += product[:, at].T

@@ -32,7 +32,7 @@ SHARE_OF_WALK = 0.5
 
 def everything(problem: Subproblem) -> Node:
     """Return the node of all supports."""
-    return Node(np.arange(0), np.arange(problem.n_features))
+    return Node(problem.included, np.arange(problem.n_features))
 
 
 def walk(

@@ -91,6 +91,8 @@ class Ladder:
     ) -> None:
         self.view = view
         self.size = size
+        # The rung of what is included alone, and without that of single features.
+        self.first = max(len(view.included), 1)
         self.tolerance = stage.tolerance
         self.settings = settings
         self.watch = QuietWatch(stage.watch)
@@ -102,7 +104,7 @@ class Ladder:
         self._proved = proved
         self.tally = Tally()
         if stage.best is not None:
-            self.offer(stage.best, int(np.count_nonzero(stage.best.vector)))
+            self.offer(stage.best, len(view.filled(stage.best.vector)))
 
     def _out_of_time(self) -> bool:
         """Whether vectors have been looked for long enough."""
@@ -142,16 +144,17 @@ class Ladder:
     def outlook(self) -> float:
         """Proved bound of the last rung from those climbed so far, without proving any other."""
         upper = self.below
-        for size in range(len(self.rungs) + 1, self.size + 1):
+        for size in range(self.rungs[-1].size + 1, self.size + 1):
             upper = max(upper, self.view.bound_without_level(size, upper))
         return upper
 
     def begin(self) -> None:
         """Prove the first rung, which takes no search."""
         first, ground = self.view.first_bound(), Ground.SINGLE
-        if self._caps[0] < first:
-            first, ground = self._caps[0], Ground.CAP
-        self.rungs = [Rung(1, self.best[1], first, argument=Argument(ground))]
+        if self._caps[self.first - 1] < first:
+            first, ground = self._caps[self.first - 1], Ground.CAP
+        best = self.best[self.first]
+        self.rungs = [Rung(self.first, best, first, argument=Argument(ground))]
 
     def prove(self, size: int) -> None:
         """Prove the next rung, as far as it is worth it."""
@@ -174,19 +177,19 @@ class Ladder:
     def give_up(self) -> None:
         """Leave the rungs that are left with what follows from the others."""
         self.given_up = True
-        self.rungs = list(self.completed()[: self.size - 1])
+        self.rungs = [rung for rung in self.completed() if rung.size < self.size]
 
     def completed(self) -> tuple[Rung, ...]:
         """Return all rungs, with what follows from them for those that are still to come."""
         rungs = list(self.rungs)
-        for size in range(len(rungs) + 1, self.size + 1):
+        for size in range(rungs[-1].size + 1, self.size + 1):
             bound, why = self._cap(size, rungs[-1].upper)
             rungs.append(Rung(size, self.best[size], bound, argument=why))
         return tuple(rungs)
 
     def _taken(self, size: int) -> Rung | None:
         """A rung that was proved before, and as closely as is asked for now."""
-        rung = self._proved[size - 1] if size <= len(self._proved) else None
+        rung = next((rung for rung in self._proved if rung.size == size), None)
         best = self.best[size]
         if rung is None or rung.best is None or best is None or rung.argument is None:
             return None
@@ -208,7 +211,7 @@ class Ladder:
         level = best.value + slack
         # Where the bound of the last rung is not below the level it rules nothing out, and a search
         # from scratch is left to the last rung.
-        if cap <= level or (size > 2 and self.below >= level):
+        if cap <= level or (size > self.first + 1 and self.below >= level):
             self._resisted += cap > level
             return Rung(size, best, cap, argument=why)
         problem, kept, outside = self.part(size, level, best)

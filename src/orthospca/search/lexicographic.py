@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from orthospca._typing import Array, IntArray
+from orthospca.model.demands import NO_DEMANDS, Demand, Demands
 from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
@@ -57,7 +58,11 @@ class Lexicographic:
 
 
 def solve_lexicographically(
-    Q: Array, limits: Sequence[int], settings: Settings, watch: Watch
+    Q: Array,
+    limits: Sequence[int],
+    settings: Settings,
+    watch: Watch,
+    demands: Demands = NO_DEMANDS,
 ) -> Lexicographic:
     """Find the lexicographically largest sequence of variances.
 
@@ -67,13 +72,22 @@ def solve_lexicographically(
     limits : sequence of int
     settings : Settings
     watch : Watch
+    demands : Demands
+        What is asked of the components beyond their sparsity.
     """
-    return _Search(Q, tuple(limits), settings, watch).run()
+    return _Search(Q, tuple(limits), settings, watch, demands).run()
 
 
 class _Search:
-    def __init__(self, Q: Array, limits: tuple[int, ...], settings: Settings, watch: Watch) -> None:
-        self.Q, self.limits = Q, limits
+    def __init__(
+        self,
+        Q: Array,
+        limits: tuple[int, ...],
+        settings: Settings,
+        watch: Watch,
+        demands: Demands,
+    ) -> None:
+        self.Q, self.limits, self.demands = Q, limits, demands
         self.settings, self.watch = settings, watch
         self.tuning = settings.tuning.joint
         self.tolerance = settings.tolerance
@@ -126,23 +140,27 @@ class _Search:
             if i and self.watch.out_of_time():
                 self.doubts.append("the search was stopped before all sequences were followed")
                 break
-            outcome = self.stages.solve(Request(limit, self._columns(sequence)))
+            before, demand = self._before(sequence)
+            outcome = self.stages.solve(Request(limit, before, demand=demand))
             if outcome.best is not None:
                 solved.append((sequence, outcome, outcome.best.value))
             elif outcome.status is not Status.EXHAUSTED:
                 self.exhausted = False
         return solved
 
-    def _columns(self, sequence: _Sequence) -> Array:
-        empty = np.zeros((len(self.Q), 0))
-        return np.ascontiguousarray(np.column_stack([empty, *sequence.vectors]))
+    def _before(self, sequence: _Sequence) -> tuple[Array, Demand]:
+        """What the next component is orthogonal to, as columns, and what is asked of it."""
+        columns = np.column_stack([self.demands.before(len(self.Q)), *sequence.vectors])
+        demand = self.demands.stage(len(sequence.vectors), columns)
+        return np.ascontiguousarray(self.demands.constraints(columns)), demand
 
     def _ties(
         self, sequence: _Sequence, limit: int, outcome: Outcome, least: float
     ) -> list[Candidate]:
         """All vectors of a stage within the tolerance of the best, one for each support."""
         assert outcome.best is not None
-        stage = Subproblem(self.Q, limit, self._columns(sequence))
+        before, demand = self._before(sequence)
+        stage = Subproblem(self.Q, limit, before, demand.included, demand.excluded)
         part, kept = stage.without_spent_features()
         listed = supports_above(
             MatrixView(part),

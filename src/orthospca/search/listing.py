@@ -95,7 +95,7 @@ def supports_above(
     """
     margin = margin_of(view)
     lowered = level - margin
-    below = rungs[size - 2].upper if 1 < size <= len(rungs) + 1 else math.inf
+    below = next((rung.upper for rung in rungs if rung.size == size - 1), math.inf)
     sieve = view.sieve(size, lowered, below, stop)
     problem, kept = view.restricted(sieve.kept, size)
     nothing_left_out = sieve.outside <= level
@@ -155,7 +155,7 @@ class Listing(Walk):
         banned: IntArray | None = None,
     ) -> None:
         nobody = Candidate(-math.inf, np.zeros(problem.n_features))
-        everything = Node(np.arange(0), np.arange(problem.n_features))
+        everything = Node(problem.included, np.arange(problem.n_features))
         super().__init__(Conditioning(problem, tuning), level, level, nobody, everything)
         self.most = most
         self.supports: list[IntArray] = []

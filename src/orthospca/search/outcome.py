@@ -12,6 +12,7 @@ import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.bounds.conditioning.steps import NO_STEPS, Tree
+from orthospca.model.demands import NO_DEMAND, Demand
 from orthospca.model.result import ClosedBy, Status
 from orthospca.supports.best import Candidate
 
@@ -33,6 +34,8 @@ class Request:
         Proved bounds for sparsities 1, 2, … that are known already.
     resumption : Resumption
         What an earlier run has proved of the stage, and who is to know what this one does.
+    demand : Demand
+        Features that it must or must not have.
     """
 
     sparsity: int
@@ -41,6 +44,7 @@ class Request:
     hints: tuple[Candidate, ...] = ()
     caps: tuple[float, ...] = ()
     resumption: Resumption = field(default_factory=lambda: Resumption())
+    demand: Demand = NO_DEMAND
 
     @property
     def best_hint(self) -> Candidate | None:

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from orthospca._typing import Array
+from orthospca.model.demands import NO_DEMANDS, Demand, Demands
 from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.tolerance import Tolerance
@@ -118,6 +119,7 @@ def run_stages(
     watch: Watch,
     known: Sequence[Component] = (),
     record: RunRecord | None = None,
+    demands: Demands = NO_DEMANDS,
 ) -> Found:
     """Find one component for each sparsity limit, each given those before it.
 
@@ -136,8 +138,10 @@ def run_stages(
         The first components, if they are known already.
     record : RunRecord, optional
         Knows what was proved on the way to them, and is shown every stage that ends.
+    demands : Demands
+        What is asked of them beyond their sparsity.
     """
-    sequence = _Sequence(stages, limits, tolerance, record is not None)
+    sequence = _Sequence(stages, limits, tolerance, record is not None, demands)
     for k, component in enumerate(known):
         ladder = record.ladder(k) if record is not None else ()
         sequence.take(component, add_up(component.upper_bound, -component.variance), ladder)
@@ -201,8 +205,14 @@ class _Sequence:
     """The components so far, and what they say of the next one."""
 
     def __init__(
-        self, stages: Stages, limits: Sequence[int], tolerance: Tolerance, certified: bool
+        self,
+        stages: Stages,
+        limits: Sequence[int],
+        tolerance: Tolerance,
+        certified: bool,
+        demands: Demands = NO_DEMANDS,
     ) -> None:
+        self._demands = demands
         self.components: list[Component] = []
         self.guarantees: list[float] = []
         self.ladders: list[tuple[Rung, ...]] = []
@@ -249,7 +259,7 @@ class _Sequence:
 
     def _previous(self, k: int) -> Array:
         vectors = [component.vector for component in self.components[:k]]
-        return np.column_stack([np.zeros((self._stages.n_features, 0)), *vectors])
+        return np.column_stack([self._demands.before(self._stages.n_features), *vectors])
 
     def offer(self, hint: Candidate | None) -> None:
         """Take a vector that may be a good one for the next stage."""
@@ -260,12 +270,15 @@ class _Sequence:
         """What is asked of the next stage, or once more of an earlier one."""
         k = len(self.components) if again is None else again
         limit, previous = self._limits[k], self._previous(k)
+        demand = self._demands.stage(k, previous)
+        previous = self._demands.constraints(previous)
         known = [Candidate(c.variance, c.vector) for c in self.components[k:]]
-        hints = tuple(h for h in (*known, *self._hints) if _is_feasible(h, limit, previous))
+        offered = (*known, *self._hints)
+        hints = tuple(h for h in offered if _is_feasible(h, limit, previous, demand))
         resumption = (
             NOTHING_TO_RESUME if record is None or again is not None else self._begun(record)
         )
-        return Request(limit, previous, self._cap(k), hints, self._caps(k), resumption)
+        return Request(limit, previous, self._cap(k), hints, self._caps(k), resumption, demand)
 
     def _begun(self, record: RunRecord) -> Resumption:
         """What is known of the next stage from an earlier run; its rungs are taken note of."""
@@ -291,9 +304,13 @@ class _Sequence:
         """The smallest bound of an earlier stage with at least the same sparsity."""
         if not self._stages.nested:
             return math.inf
-        limit = self._limits[k]
-        earlier = zip(self.components[:k], self._limits, strict=False)
-        return min((c.upper_bound for c, size in earlier if size >= limit), default=math.inf)
+        earlier = [self.components[j].upper_bound for j in range(k) if self._contains(j, k)]
+        return min(earlier, default=math.inf)
+
+    def _contains(self, earlier: int, later: int) -> bool:
+        """Whether what is feasible for a later component is so for an earlier one."""
+        fits = self._limits[earlier] >= self._limits[later]
+        return fits and self._demands.nests(earlier, later)
 
     def _caps(self, k: int) -> tuple[float, ...]:
         """For sparsities 1, 2, … the smallest bound of an earlier stage.
@@ -303,9 +320,16 @@ class _Sequence:
         """
         if not self._stages.nested:
             return ()
-        ladders = [with_arguments(x) if self._certified else x for x in self.ladders[:k]]
+        earlier = [self.ladders[j] for j in range(k) if self._demands.nests(j, k)]
+        ladders = [with_arguments(x) if self._certified else x for x in earlier]
+        # A ladder begins with what is included alone.
+        below = [[math.inf] * (ladder[0].size - 1) if ladder else [] for ladder in ladders]
         bounds = itertools.zip_longest(
-            *([rung.upper for rung in ladder] for ladder in ladders), fillvalue=math.inf
+            *(
+                [*unknown, *(rung.upper for rung in ladder)]
+                for unknown, ladder in zip(below, ladders, strict=True)
+            ),
+            fillvalue=math.inf,
         )
         return tuple(min(of_one_size) for of_one_size in bounds)
 
@@ -410,9 +434,9 @@ class _Sequence:
         That happens within rounding only: components are orthogonal to 1e-12, and bounds speak of
         vectors that are so exactly.
         """
-        limit = self._limits[len(self.components) - 1]
+        last = len(self.components) - 1
         for k, earlier in enumerate(self.components[:-1]):
-            if self._limits[k] >= limit and earlier.upper_bound < variance:
+            if self._contains(k, last) and earlier.upper_bound < variance:
                 status = self._status(earlier.variance, variance, earlier.status)
                 self.components[k] = replace(earlier, upper_bound=variance, status=status)
                 short = add_up(variance, -earlier.variance)
@@ -420,10 +444,10 @@ class _Sequence:
 
     def _exchange(self) -> None:
         """Let the last component take the place of a smaller one whose stage was left open."""
-        last, limit = self.components[-1], self._limits[len(self.components) - 1]
+        last, place = self.components[-1], len(self.components) - 1
         for k, earlier in enumerate(self.components[:-1]):
             better = earlier.status in OPEN and last.variance > earlier.variance
-            if not better or self._limits[k] < limit or self._exchanges_left == 0:
+            if not better or not self._contains(k, place) or self._exchanges_left == 0:
                 continue
             self._exchanges_left -= 1
             # The bound of the stage stays: it does not depend on what was found there.
@@ -451,10 +475,10 @@ class _Sequence:
         return Status.PRECISION if status is Status.OPTIMAL else status
 
 
-def _is_feasible(candidate: Candidate, limit: int, previous: Array) -> bool:
-    """Whether a vector is sparse enough, and orthogonal to the components before."""
+def _is_feasible(candidate: Candidate, limit: int, previous: Array, demand: Demand) -> bool:
+    """Whether a vector is as is asked, and orthogonal to the components before."""
     products = np.abs(previous.T @ candidate.vector)
-    sparse = np.count_nonzero(candidate.vector) <= limit
+    sparse = demand.allows(candidate.vector, limit)
     return bool(sparse and products.max(initial=0.0) <= RANK_TOLERANCE)
 
 

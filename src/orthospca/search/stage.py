@@ -101,12 +101,12 @@ class StageSearch:
         state, ladder, size = self.state, self.ladder, self.size
         state.tighten(self.view.cheap_bound(size), ClosedBy.ROWS, Argument(Ground.SUMS))
         # Where a good vector is given, closing the stage may be all that is left.
-        started = bool(self.settings.start) and state.best is not None and size > 1
+        started = bool(self.settings.start) and state.best is not None and size > ladder.first
         if not started:
             self._find()
         if state.best is None:
             return None
-        if size == 1:
+        if size <= ladder.first:
             ladder.begin()
             state.settle(ladder.below, ClosedBy.ROWS)
             return replace(state.outcome(), rungs=tuple(ladder.rungs))
@@ -150,7 +150,7 @@ class StageSearch:
         ladder.refine()
         ladder.begin()
         seldom = math.ceil(view.n_features * self.size**2 / LOOKED_AT)
-        for size in range(2, self.size):
+        for size in range(ladder.first + 1, self.size):
             if ladder.should_give_up(patience):
                 ladder.give_up()
                 break

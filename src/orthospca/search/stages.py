@@ -41,11 +41,20 @@ class MatrixStages:
 
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""
-        problem = Subproblem(self._covariance, request.sparsity, request.previous)
-        started = improved_start(problem, self._settings.start)
+        demand, settings = request.demand, self._settings
+        problem = Subproblem(
+            self._covariance,
+            request.sparsity,
+            request.previous,
+            demand.included,
+            demand.excluded,
+        )
+        if demand.start is not None:
+            settings = replace(settings, start=(demand.start,))
+        started = improved_start(problem, settings.start)
         return solve_stage(
             problem,
-            self._settings,
+            settings,
             self._watch,
             better_of(request.best_hint, started),
             request.cap,

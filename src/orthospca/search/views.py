@@ -16,7 +16,7 @@ from orthospca.bounds.classical import gershgorin_bound
 from orthospca.bounds.share.node import LARGEST_RELAXED
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.rounding import add_up
-from orthospca.supports.best import Candidate
+from orthospca.supports.best import Candidate, upper_on_support
 from orthospca.supports.heuristic_path import HeuristicPath
 
 #: Rounds of a rule are worth while as long as they drop this share of the features.
@@ -37,9 +37,16 @@ class StageView(Protocol):
     Attributes
     ----------
     n_features : int
+    included : integer array
+        Features of every support.
     """
 
     n_features: int
+    included: IntArray
+
+    def filled(self, vector: Array) -> IntArray:
+        """Return the support that a vector needs: what it uses, and what is included."""
+        ...
 
     @property
     def relaxes(self) -> bool:
@@ -75,7 +82,7 @@ class StageView(Protocol):
         ...
 
     def first_bound(self) -> float:
-        """Proved bound for sparsity 1."""
+        """Proved bound for sparsity 1, or for what is included alone."""
         ...
 
     def cheap_bound(self, size: int) -> float:
@@ -136,8 +143,13 @@ class MatrixView:
     def __init__(self, problem: Subproblem) -> None:
         self.problem = problem
         self.n_features = problem.n_features
+        self.included = problem.included
         self._untouched = np.setdiff1d(np.arange(self.n_features), problem.touched)
         self._found = HeuristicPath(problem)
+
+    def filled(self, vector: Array) -> IntArray:
+        """Return the support that a vector needs."""
+        return self.problem.filled(vector)
 
     @property
     def resolution(self) -> float:
@@ -162,8 +174,8 @@ class MatrixView:
         if problem.constrained:
             adjusted = largest_squares(problem.projected, count, problem.projected_radius)
             sums = np.minimum(sums, adjusted)
-            # The rule does not speak of features that components use.
-            sums[problem.touched] = math.inf
+        # The rule does not speak of features that components use, nor of those included.
+        sums[problem.held] = math.inf
         return sums
 
     def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
@@ -191,6 +203,8 @@ class MatrixView:
 
     def first_bound(self) -> float:
         """The largest variance of a feature that no component uses: exact."""
+        if len(self.included):
+            return upper_on_support(self.problem, self.included)
         diagonal = self.problem.covariance.diagonal()
         return float(diagonal[self._untouched].max(initial=-math.inf))
 
@@ -220,8 +234,8 @@ class MatrixView:
         return np.flatnonzero(stays(level, below, self._diagonal, self._sums[:, size - 2]))
 
     def restricted(self, features: IntArray, size: int) -> tuple[Subproblem, IntArray]:
-        """Return the stage on some features and those that components use."""
-        kept = np.union1d(features, self.problem.touched)
+        """Return the stage on some features and those that components use, or that must be in."""
+        kept = np.union1d(features, self.problem.held)
         return self.problem.restricted(kept, size), kept
 
     def before_rungs(
@@ -260,12 +274,12 @@ def sieve_within(
     if size < 2 or not level > below:
         return kept
     radius += problem.projected_radius
-    touched: BoolArray = np.zeros(problem.n_features, dtype=bool)
-    touched[problem.touched] = True
+    held: BoolArray = np.zeros(problem.n_features, dtype=bool)
+    held[problem.held] = True
     while len(kept) > size and not (stop is not None and stop()):
         part = problem.projected[np.ix_(kept, kept)]
         sums = largest_squares(part, size - 1, radius)[:, -1]
-        sums[touched[kept]] = math.inf
+        sums[held[kept]] = math.inf
         fewer = kept[stays(level, below, diagonal[kept], sums)]
         done = len(fewer) > (1 - WORTH_WHILE) * len(kept)
         kept = fewer

@@ -61,6 +61,7 @@ class HeuristicPath:
         # The best supports of each size that were grown and are still to be solved.
         self._grown: list[IntArray] = []
         self._diagonal = self.matrix.diagonal()
+        self._included = problem.included
         self._stop: Callable[[], bool] = lambda: False
 
     def run(self, stop: Callable[[], bool] | None = None) -> None:
@@ -71,7 +72,9 @@ class HeuristicPath:
         self._stop = stop or self._stop
         alone = self._diagonal.copy()
         alone[self.problem.touched] = -np.inf
-        if alone.max() > -np.inf:
+        if len(self._included):
+            self._try(self._included)
+        elif alone.max() > -np.inf:
             self._try(np.array([np.argmax(alone)]))
             self._take_partners(int(np.argmax(alone)))
         if self._stop():
@@ -79,7 +82,7 @@ class HeuristicPath:
         self._grow()
         matrix = self.problem.penalised
         if len(matrix) <= LARGEST_ELIMINATION and self.size < len(matrix):
-            self._try(eliminate(matrix, self.size))
+            self._try(eliminate(matrix, self.size, self._included))
         best = self.best[self.size]
         if best is not None and not self._stop():
             self.offer(polish(self.problem, best))
@@ -91,7 +94,7 @@ class HeuristicPath:
             for support in supports:
                 self._try(support)
         self._grown = []
-        self.spread(self.size, 1)
+        self.spread(self.size, max(len(self._included), 1))
 
     def _take_partners(self, row: int) -> None:
         """A row with its strongest entries: soon found, if there is no time for more."""
@@ -117,7 +120,7 @@ class HeuristicPath:
 
     def offer(self, candidate: Candidate) -> bool:
         """Take a feasible vector for its own size and for all larger ones; whether it helps."""
-        first = int(np.count_nonzero(candidate.vector))
+        first = len(self.problem.filled(candidate.vector))
         helped = False
         for size in range(max(first, 1), self.size + 1):
             known = self.best[size]
@@ -157,15 +160,24 @@ class HeuristicPath:
         matrix = self.problem.penalised
         diagonal = matrix.diagonal()
         supports = self._starting_rows()[:, None]
+        if len(self._included):
+            rows = supports[~np.isin(supports[:, 0], self._included)]
+            if len(rows) == 0 or len(self._included) >= self.size:
+                return
+            supports = np.hstack([np.tile(self._included, (len(rows), 1)), rows])
         values, images = _leading_images(matrix, supports)
-        for size in range(2, self.size + 1):
+        if len(self._included):
+            self._grown.append(supports[np.argsort(-values, kind="stable")[:SOLVED]])
+        for size in range(supports.shape[1] + 1, self.size + 1):
             if self._stop():
                 break
             gains = np.asarray(entering_value(values[:, None], images, diagonal))
             gains[np.arange(len(supports))[:, None], supports] = -np.inf
             supports = np.hstack([supports, gains.argmax(axis=1)[:, None]])
             values, images = _leading_images(matrix, supports)
-            moved = np.argpartition(-np.abs(images), size - 1, axis=1)[:, :size]
+            weights = np.abs(images)
+            weights[:, self._included] = np.inf
+            moved = np.argpartition(-weights, size - 1, axis=1)[:, :size]
             other_values, other_images = _leading_images(matrix, moved)
             better = other_values > values
             supports = np.sort(np.where(better[:, None], moved, supports), axis=1)
@@ -181,15 +193,16 @@ class HeuristicPath:
 
     def _from_larger(self, size: int) -> None:
         larger = self.best[size + 1]
-        if larger is not None and np.count_nonzero(larger.vector) > size:
-            order = np.argsort(-np.abs(larger.vector), kind="stable")
-            self.improve(order[:size])
+        if larger is not None and len(self.problem.filled(larger.vector)) > size:
+            weights = np.abs(larger.vector)
+            weights[self._included] = np.inf
+            self.improve(np.argsort(-weights, kind="stable")[:size])
 
     def _from_smaller(self, size: int) -> None:
         smaller = self.best[size - 1]
         if smaller is None:
             return
-        support = np.flatnonzero(smaller.vector)
+        support = self.problem.filled(smaller.vector)
         entering = self._entering(support, smaller.value, smaller.vector[support])
         if len(entering):
             self.improve(np.append(support, entering))
@@ -226,11 +239,14 @@ class HeuristicPath:
 
     def _swap(self, candidate: Candidate) -> Candidate | None:
         """Exchange one of the smallest loadings, if that is better."""
-        support = np.flatnonzero(candidate.vector)
+        support = self.problem.filled(candidate.vector)
         if len(support) < 2 or len(support) >= len(self.matrix):
             return None
         weights = np.abs(candidate.vector[support])
-        for leaving in np.argsort(weights, kind="stable")[:LEAVING]:
+        if len(self._included):
+            weights[np.isin(support, self._included)] = np.inf
+        order = np.argsort(weights, kind="stable")[:LEAVING]
+        for leaving in order[np.isfinite(weights[order])]:
             rest = np.delete(support, leaving)
             left = best_on_support(self.problem, rest) if self.problem.constrained else None
             if left is not None:

@@ -31,13 +31,14 @@ def best_of(problem: Subproblem, supports: IntArray) -> Candidate | None:
 def polish(problem: Subproblem, candidate: Candidate) -> Candidate:
     """Fill the support of a candidate up and improve it by swaps; never worse than before."""
     matrix, p = problem.penalised, problem.sparsity
-    support = np.flatnonzero(candidate.vector)
+    support = problem.filled(candidate.vector)
     while len(support) < p:
         values, vectors = np.linalg.eigh(matrix[np.ix_(support, support)])
         gains = entering_value(values[-1], vectors[:, -1] @ matrix[support], matrix.diagonal())
         gains[support] = -np.inf
         support = np.append(support, np.argmax(gains))
-    support = swap_search(matrix, support, np.arange(problem.n_features))
+    everything = np.arange(problem.n_features)
+    support = swap_search(matrix, support, everything, fixed=problem.included)
     found = best_on_support(problem, np.sort(support))
     return candidate if found is None or found.value <= candidate.value else found
 
@@ -48,6 +49,8 @@ def improved_start(problem: Subproblem, supports: Sequence[IntArray]) -> Candida
     Only the largest of those that are not too large are looked at.  Without swaps a vector that is
     within the tolerance would be kept where another support is a little better.
     """
+    if len(problem.included):
+        supports = [np.union1d(support, problem.included) for support in supports]
     most = max(
         (len(support) for support in supports if len(support) <= problem.sparsity), default=0
     )
@@ -59,7 +62,8 @@ def improved_start(problem: Subproblem, supports: Sequence[IntArray]) -> Candida
     if values[leader] == -np.inf:
         return None
     everything = np.arange(problem.n_features)
-    swapped = swap_search(problem.penalised, rows[leader], everything, tested=FIRST_SWAPS)
+    fixed = problem.included
+    swapped = swap_search(problem.penalised, rows[leader], everything, 30, FIRST_SWAPS, fixed)
     found = best_on_support(problem, np.sort(swapped))
     if found is None or found.value < values[leader] * (1 - 1e-9):
         # What is nearly orthogonal may not be so at all.
@@ -80,13 +84,19 @@ def round_to_support(
     return np.sort(allowed[np.argsort(-weight, kind="stable")[:size]])
 
 
-def eliminate(matrix: Array, size: int) -> IntArray:
-    """Greedy backward elimination: drop the smallest loadings, a quarter of them at a time."""
+def eliminate(matrix: Array, size: int, fixed: IntArray | None = None) -> IntArray:
+    """Greedy backward elimination: drop the smallest loadings, a quarter of them at a time.
+
+    Some features stay.
+    """
     support = np.arange(len(matrix))
     while len(support) > size:
         vector = np.linalg.eigh(matrix[np.ix_(support, support)])[1][:, -1]
         kept = max(size, (3 * len(support)) // 4)
-        support = np.sort(support[np.argsort(-np.abs(vector), kind="stable")[:kept]])
+        weights = np.abs(vector)
+        if fixed is not None and len(fixed):
+            weights[np.isin(support, fixed)] = np.inf
+        support = np.sort(support[np.argsort(-weights, kind="stable")[:kept]])
     return support
 
 
@@ -102,6 +112,7 @@ def swap_search(
     allowed: IntArray,
     rounds: int = 30,
     tested: int = MOST_SWAPS,
+    fixed: IntArray | None = None,
 ) -> IntArray:
     """Exchange one index at a time while that improves ``λmax`` on the support.
 
@@ -111,6 +122,10 @@ def swap_search(
     support : integer array
     allowed : integer array
         Indices that may enter.
+    rounds, tested : int
+        Exchanges, and those that are tested in each round, at most.
+    fixed : integer array, optional
+        Indices that may not leave.
     """
     p = len(support)
     if p == 0 or p >= len(allowed):
@@ -119,7 +134,12 @@ def swap_search(
     value = float(np.linalg.eigvalsh(matrix[np.ix_(support, support)])[-1])
     for _ in range(rounds):
         # Row i is the support without its i-th index.
-        without = np.array([np.delete(support, i) for i in range(p)]).reshape(p, p - 1)
+        leaving = np.arange(p)
+        if fixed is not None and len(fixed):
+            leaving = leaving[~np.isin(support, fixed)]
+        if len(leaving) == 0:
+            break
+        without = np.array([np.delete(support, i) for i in leaving]).reshape(len(leaving), p - 1)
         if p > 1:
             stacks = matrix[without[:, :, None], without[:, None, :]]
             values, vectors = np.linalg.eigh(stacks)
@@ -127,7 +147,7 @@ def swap_search(
             gradients = np.einsum("bp,bpn->bn", vectors[:, :, -1], rows)
             gains = entering_value(values[:, -1, None], gradients, diagonal)
         else:
-            gains = np.broadcast_to(diagonal, (p, len(allowed))).copy()
+            gains = np.broadcast_to(diagonal, (len(leaving), len(allowed))).copy()
         gains[:, np.isin(allowed, support)] = -np.inf
         best = _best_swap(matrix, without, allowed, gains, value, tested)
         if best is None:

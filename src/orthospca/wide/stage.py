@@ -11,17 +11,20 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from orthospca._typing import BoolArray
+import numpy as np
+
+from orthospca._typing import BoolArray, IntArray
 from orthospca.data.covariance import DataCovariance
 from orthospca.model.limits import Watch
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
+from orthospca.model.stage import Subproblem
 from orthospca.numerics.rounding import mul_up
 from orthospca.search.outcome import Outcome, Request
 from orthospca.search.stage import StageSearch
 from orthospca.search.state import StageState
 from orthospca.search.views import Sieve
-from orthospca.supports.best import Candidate
+from orthospca.supports.best import Candidate, best_on_support, upper_on_support
 from orthospca.wide.part import FormedPart
 from orthospca.wide.view import DataView
 
@@ -68,6 +71,17 @@ class WideProblem:
             The features that a component may use; all of them, if not given.
         """
         self.part.tell = lambda done: setattr(watch.journal, "forming", done)
+        demand = request.demand
+        if len(demand.excluded):
+            members = (
+                np.ones(self.covariance.n_features, dtype=bool) if members is None else members
+            )
+            members = members.copy()
+            members[demand.excluded] = False
+            left = int(np.count_nonzero(members))
+            if left == 0:
+                return Outcome(None, -math.inf, Status.EXHAUSTED, 0)
+            request = replace(request, sparsity=min(request.sparsity, left))
         view = self.view(request, members)
         if not (self.covariance.diagonal.any() or settings.proof):
             # All columns are zero, exactly: whatever is feasible is best.  A checker of a proof
@@ -75,6 +89,9 @@ class WideProblem:
             best = view.find(watch.out_of_time)[request.sparsity]
             if best is not None:
                 return Outcome(best, 0.0, Status.OPTIMAL, 0)
+        if demand.start is not None:
+            settings = replace(settings, start=(demand.start,))
+            request = replace(request, hints=(*request.hints, *_started(view, demand.start)))
         hint = request.best_hint
         tolerance = settings.tolerance.at_resolution(4 * view.rounding)
         known = StageState(view, tolerance, watch, hint, request.cap)
@@ -87,6 +104,9 @@ class WideProblem:
             outcome = known.interrupted()
         self.largest_matrix = max(self.largest_matrix, view.largest_matrix)
         if outcome is None:
+            only = _only_support(view, request.sparsity)
+            if only is not None and upper_on_support(*only) == -math.inf:
+                return Outcome(None, -math.inf, Status.EXHAUSTED, 0)
             # Some features were left out: nothing is proved to be exhausted.
             verdict = watch.verdict() or Status.FEATURE_LIMIT
             return Outcome(None, known.upper, verdict, 0)
@@ -110,6 +130,7 @@ class WideProblem:
             members,
             self.settings.tuning,
             self.settings.proof,
+            request.demand.included,
         )
 
     def reduce_stage(self, request: Request, cutoff: float, stop: Callable[[], bool]) -> Sieve:
@@ -121,7 +142,28 @@ class WideProblem:
         cutoff : float
         stop : callable
         """
-        return self.view(request).sieve(request.sparsity, cutoff, math.inf, stop)
+        members = np.ones(self.covariance.n_features, dtype=bool)
+        members[request.demand.excluded] = False
+        return self.view(request, members).sieve(request.sparsity, cutoff, math.inf, stop)
+
+
+def _started(view: DataView, support: IntArray) -> list[Candidate]:
+    """The best vector on a support that was offered, if there is one."""
+    support = np.union1d(support, view.included)
+    problem, kept = view.restricted(support, view.sparsity)
+    found = best_on_support(problem, np.searchsorted(kept, support))
+    return [] if found is None else view.whole([found], kept)
+
+
+def _only_support(view: DataView, size: int) -> tuple[Subproblem, IntArray] | None:
+    """The stage on the only support there is, and where it is; None if there are several."""
+    support = np.flatnonzero(view.members)
+    if len(support) > size:
+        support = view.included
+    if len(support) != size:
+        return None
+    problem, kept = view.restricted(support, size)
+    return problem, np.searchsorted(kept, support)
 
 
 class WideStages:

@@ -107,6 +107,8 @@ class TraceWalk:
         The incumbent.
     level : float
     tuning : Tuning
+    included : integer array, optional
+        Features of every support; they are among the features.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class TraceWalk:
         best: Candidate,
         level: float,
         tuning: Tuning,
+        included: IntArray | None = None,
     ) -> None:
         self.form = form
         self.features = features
@@ -126,6 +129,7 @@ class TraceWalk:
         self.tuning = tuning
         self.upper = level
         self.steps = 0
+        self._inside = np.searchsorted(features, () if included is None else included)
         self._variances = form.variances[features]
         p, scale = size, abs(level) + float(form.variances.max())
         self._margin = 16 * p * (p + 8) * UNIT * scale + TINY
@@ -135,9 +139,10 @@ class TraceWalk:
 
     def run(self, budget: int, stop: Callable[[], bool]) -> Traced:
         """Search until everything is closed, something better turns up, or the budget is spent."""
-        everything = np.arange(len(self.features))
+        others = np.setdiff1d(np.arange(len(self.features)), self._inside)
         # Each node with its share of the tree, halved at every branching.
-        pending: list[tuple[tuple[int, ...], IntArray, float]] = [((), everything, 1.0)]
+        root = tuple(self._inside.tolist())
+        pending: list[tuple[tuple[int, ...], IntArray, float]] = [(root, others, 1.0)]
         done, look = 0.0, self.tuning.wide.trace_patience
         while pending:
             if self.steps >= budget or stop():

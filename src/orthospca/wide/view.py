@@ -18,12 +18,12 @@ from orthospca.bounds.border import largest_squares, potential, stays, stays_by_
 from orthospca.bounds.classical import norm_bounds
 from orthospca.bounds.screening import best_shift
 from orthospca.data.covariance import DataCovariance
-from orthospca.model.stage import Subproblem, folded_rows
+from orthospca.model.stage import Subproblem, dual_of, folded_rows
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.numerics.rounding import TINY, UNIT, add_up, mul_up, raised
 from orthospca.numerics.sums import best_sums
 from orthospca.search.views import Sieve, sieve_within
-from orthospca.supports.best import Candidate
+from orthospca.supports.best import Candidate, upper_on_support
 from orthospca.supports.heuristic_path import HeuristicPath
 from orthospca.wide.part import FormedPart
 from orthospca.wide.traces import TraceWalk
@@ -47,6 +47,8 @@ class DataView:
     tuning : Tuning
     proof : bool
         Whether features are to be ruled out by variances and the border rule alone.
+    included : integer array, optional
+        Features of every support.
     """
 
     def __init__(
@@ -58,19 +60,29 @@ class DataView:
         members: BoolArray | None = None,
         tuning: Tuning = DEFAULT,
         proof: bool = False,
+        included: IntArray | None = None,
     ) -> None:
         self.proof = proof
+        self.included = np.arange(0) if included is None else included
         self.tuning = tuning.wide
         self._all_tuning = tuning
         self.covariance = covariance
         self.n_features = covariance.n_features
         self.sparsity = sparsity
-        self.previous = previous
         self.part = part
         self.members = np.ones(self.n_features, dtype=bool) if members is None else members
+        if not self.members.all():
+            # Whatever vectors have where no component may be, they are orthogonal to that.
+            previous = previous * self.members[:, None]
+        self.previous = previous
         self.touched = np.flatnonzero((previous != 0).any(axis=1))
+        self._dual = np.zeros(previous.shape)
+        self._dual[self.touched] = dual_of(previous[self.touched])
         self.is_touched = np.zeros(self.n_features, dtype=bool)
         self.is_touched[self.touched] = True
+        # No rule for single features speaks of those touched, nor of those included.
+        self.is_held = self.is_touched.copy()
+        self.is_held[self.included] = True
         self.diagonal = covariance.diagonal.copy()
         self._roots = np.sqrt(self.diagonal) * (1 + 2 * covariance.relative_radius)
         if len(self.touched):
@@ -115,11 +127,16 @@ class DataView:
         if len(self.touched) == 0:
             return mul_up(2 * self.covariance.relative_radius, largest)
         # Each side of (I - XXᵀ)Q(I - XXᵀ) adds up so many times an entry, at most.
-        sizes = np.abs(self.previous[self.touched])
-        spread = 1.0 + float((sizes @ sizes.sum(axis=0)).max())
+        one, other = np.abs(self.previous[self.touched]), np.abs(self._dual[self.touched])
+        sizes = max((one @ other.sum(axis=0)).max(), (other @ one.sum(axis=0)).max())
+        spread = 1.0 + float(sizes)
         terms = 8 * (len(self.touched) + self.previous.shape[1] + 8) * UNIT
         radius = 2 * self.covariance.relative_radius + terms
         return mul_up(mul_up(radius, spread**2), largest)
+
+    def filled(self, vector: Array) -> IntArray:
+        """Return the support that a vector needs: what it uses, and what is included."""
+        return np.union1d(np.flatnonzero(vector), self.included)
 
     def rows(self, features: IntArray) -> Array:
         """Return rows of the form, as columns."""
@@ -181,7 +198,7 @@ class DataView:
         """Features that truncated power iterations lead to, from rows that promise much."""
         scores = np.where(self.members, potential(self._roots, self.sparsity), -math.inf)
         supports = np.argsort(-scores, kind="stable")[: self.tuning.starts, None]
-        used = [supports.ravel(), self.touched]
+        used = [supports.ravel(), self.touched, self.included]
         seen: set[bytes] = set()
         for _ in range(self.tuning.iterations):
             if stop():
@@ -220,20 +237,24 @@ class DataView:
         return np.sort(np.vstack(found), axis=1)
 
     def _products(self, supports: IntArray, vectors: Array) -> Array:
-        """``(I - XXᵀ)Q(I - XXᵀ)x`` of vectors on supports, as columns."""
+        """``(I - XYᵀ)Q(I - YXᵀ)x`` of vectors on supports, as columns; Y is the dual of X."""
         used, touched = np.union1d(supports, self.touched), self.touched
         x = np.zeros((len(used), len(supports)))
         x[np.searchsorted(used, supports), np.arange(len(supports))[:, None]] = vectors
-        before = self.previous[used]
-        products = self.part.times(used, x - before @ (before.T @ x))
-        before = self.previous[touched]
-        products[touched] -= before @ (before.T @ products[touched])
+        before, dual = self.previous[used], self._dual[used]
+        products = self.part.times(used, x - dual @ (before.T @ x))
+        before, dual = self.previous[touched], self._dual[touched]
+        products[touched] -= before @ (dual.T @ products[touched])
         return products
 
     # Bounds that need no search
 
     def first_bound(self) -> float:
         """The largest variance of a feature that no component uses."""
+        if len(self.included):
+            problem, kept = self.restricted(self.included, self.sparsity)
+            places = np.searchsorted(kept, self.included)
+            return add_up(upper_on_support(problem, places), self.rounding)
         usable = self.members & ~self.is_touched
         return float(np.max(self.variances, where=usable, initial=-math.inf))
 
@@ -254,15 +275,23 @@ class DataView:
         """Take the member of smallest variance out of a support.
 
         Its variance is at most the size-th largest of all, what is left is at most ``below``, and
-        together they are at most the sum, if no component uses that member.
+        together they are at most the sum, if no component uses that member.  What is included is
+        not taken out.
         """
         if len(self.touched):
             return math.inf
         count = int(np.count_nonzero(self.members))
         if count < size:
             return below
-        last = float(np.partition(self.variances, self.n_features - size)[self.n_features - size])
-        return self._with_room(add_up(max(below, 0.0), last))
+        return self._with_room(add_up(max(below, 0.0), self._last_variance(size)))
+
+    def _last_variance(self, size: int) -> float:
+        """The largest variance that the smallest of a support's members can have."""
+        variances, place = self.variances, size - len(self.included)
+        if len(self.included):
+            variances = variances.copy()
+            variances[self.included] = -math.inf
+        return float(np.partition(variances, self.n_features - place)[self.n_features - place])
 
     @property
     def largest_variance(self) -> float:
@@ -271,22 +300,30 @@ class DataView:
 
     def passing(self, size: int, level: float, below: float) -> IntArray:
         """Those whose variances are larger than that of the smallest member can be."""
-        last = float(np.partition(self.variances, self.n_features - size)[self.n_features - size])
-        return np.flatnonzero(self.members & (self.variances > last))
+        passes = self.members & (self.variances > self._last_variance(size))
+        passes[self.included] = True
+        return np.flatnonzero(passes)
 
     # What is left
 
     def restricted(self, features: IntArray, size: int) -> tuple[Subproblem, IntArray]:
         """Return the stage on some features and those that components use."""
         kept = np.union1d(features, self.touched)
+        places = self.included
+        if len(places):
+            kept = np.union1d(kept, places)
+            places = np.searchsorted(kept, places)
         self.largest_matrix = max(self.largest_matrix, len(kept))
-        return Subproblem(self.part.matrix(kept), min(size, len(kept)), self.previous[kept]), kept
+        matrix, size = self.part.matrix(kept), min(size, len(kept))
+        return Subproblem(matrix, size, self.previous[kept], places), kept
 
     def sieve(self, size: int, level: float, below: float, stop: Callable[[], bool]) -> Sieve:
         """Find the features that a support above the level can contain."""
         left = self.members.copy()
+        if size == 1:
+            return Sieve(np.flatnonzero(left & ((self.variances > level) | self.is_held)), level)
         if level > below:
-            left &= stays_by_variance(level, below, self.variances) | self.is_touched
+            left &= stays_by_variance(level, below, self.variances) | self.is_held
         kept = np.flatnonzero(left)
         if len(kept) <= size:
             return Sieve(kept, level)
@@ -303,10 +340,10 @@ class DataView:
                 kept, outside = self._most_promising(kept, size)
             if stop() or not self.part.grow(np.union1d(kept, self.touched), stop):
                 # There is no time left for a matrix of so many, and so nothing is known of them.
-                return Sieve(self.touched, math.inf)
+                return Sieve(np.flatnonzero(self.is_held), math.inf)
             sums = self._sums_of(kept, size)
             if level > below:
-                stay = stays(level, below, self.variances[kept], sums) | self.is_touched[kept]
+                stay = stays(level, below, self.variances[kept], sums) | self.is_held[kept]
                 kept, sums = kept[stay], sums[stay]
             if not self.proof:
                 kept = self._sieve_by_norms(kept, sums, size, level)
@@ -375,7 +412,7 @@ class DataView:
         costs = raised(np.square(off + self.row_radius) + sums, size + 16)
         _, with_each = best_sums(costs, np.zeros(len(kept), dtype=bool), size)
         uppers = norm_bounds(shift, with_each, size) + self.rounding
-        return kept[(uppers > level) | self.is_touched[kept]]
+        return kept[(uppers > level) | self.is_held[kept]]
 
     def _sieve_by_rows(
         self, kept: IntArray, size: int, level: float, below: float, stop: Callable[[], bool]
@@ -391,7 +428,7 @@ class DataView:
             places = np.arange(start, start + len(rows))
             sums = largest_squares(tile, size - 1, self._entry_radius, places)[:, -1]
             stay[start : start + step] = stays(level, below, self.variances[rows], sums)
-        return kept[stay | self.is_touched[kept]]
+        return kept[stay | self.is_held[kept]]
 
     def _closed_by_traces(
         self, features: IntArray, size: int, level: float, stop: Callable[[], bool]
@@ -400,7 +437,7 @@ class DataView:
         best = self._found[size]
         if best is None or self._is_cheap(len(features)) or self._is_flat(features, size, level):
             return None
-        walk = TraceWalk(self, features, size, best, level, self._all_tuning)
+        walk = TraceWalk(self, features, size, best, level, self._all_tuning, self.included)
         last = size == self.sparsity
         found = walk.run(self.tuning.trace_budget if last else self.tuning.early_budget, stop)
         return found.upper if found.complete else None
@@ -424,6 +461,6 @@ class DataView:
         # A support is bounded by the row that leads it, and that may be one that was kept: the
         # whole of what uses a feature that is left out is bounded by its best leading row.
         outside = float(scores.max())
-        scores[self.touched] = math.inf
+        scores[self.is_held] = math.inf
         order = kept[np.argsort(-scores[kept], kind="stable")]
         return np.sort(order[: self.part.largest]), outside
