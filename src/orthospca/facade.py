@@ -350,6 +350,8 @@ def _refuse_demands(demands: Demands, settings: Settings) -> None:
         what = "objective='joint'"
     elif settings.method is Method.DEFLATION:
         what = "method='deflation'"
+    elif settings.proof and demands.binding:
+        what = "proof"
     else:
         return
     named = {

@@ -208,7 +208,7 @@ class Demands:
                     f"include asks for {_named(twice[:1], names)} in component {k + 1}, and with "
                     f"relation='disjoint' it is already {seen[twice[0]]}"
                 )
-            seen |= {j: f"in component {k + 1}" for j in own}
+            seen |= dict.fromkeys(own, f"in component {k + 1}")
 
     def _offered(
         self, start: Any, limits: Sequence[int], n: int, names: Sequence[str] | None

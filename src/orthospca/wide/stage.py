@@ -18,8 +18,8 @@ from orthospca.data.covariance import DataCovariance
 from orthospca.model.limits import Watch
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
-from orthospca.model.stage import Subproblem
 from orthospca.numerics.rounding import mul_up
+from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome, Request
 from orthospca.search.stage import StageSearch
 from orthospca.search.state import StageState
@@ -104,8 +104,7 @@ class WideProblem:
             outcome = known.interrupted()
         self.largest_matrix = max(self.largest_matrix, view.largest_matrix)
         if outcome is None:
-            only = _only_support(view, request.sparsity)
-            if only is not None and upper_on_support(*only) == -math.inf:
+            if _is_exhausted(view, request.sparsity, settings, watch):
                 return Outcome(None, -math.inf, Status.EXHAUSTED, 0)
             # Some features were left out: nothing is proved to be exhausted.
             verdict = watch.verdict() or Status.FEATURE_LIMIT
@@ -155,15 +154,16 @@ def _started(view: DataView, support: IntArray) -> list[Candidate]:
     return [] if found is None else view.whole([found], kept)
 
 
-def _only_support(view: DataView, size: int) -> tuple[Subproblem, IntArray] | None:
-    """The stage on the only support there is, and where it is; None if there are several."""
-    support = np.flatnonzero(view.members)
-    if len(support) > size:
-        support = view.included
-    if len(support) != size:
-        return None
-    problem, kept = view.restricted(support, size)
-    return problem, np.searchsorted(kept, support)
+def _is_exhausted(view: DataView, size: int, settings: Settings, watch: Watch) -> bool:
+    """Whether it is proved, with little effort, that no vector is feasible; data do not matter."""
+    if len(view.included) == size:
+        problem, kept = view.restricted(view.included, size)
+        return upper_on_support(problem, np.searchsorted(kept, view.included)) == -math.inf
+    features = np.flatnonzero(view.members)
+    if view.previous.shape[1] < size or len(features) > settings.tuning.wide.few:
+        return False
+    problem, _ = view.restricted(features, size)
+    return solve_stage(problem, settings, watch).status is Status.EXHAUSTED
 
 
 class WideStages:
