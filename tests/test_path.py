@@ -299,14 +299,14 @@ def test_summary():
     """Tests the table for one and for several components."""
     Q = datasets.load_pitprops().covariance()
     lines = sparsity_path(Q, [2, 5]).summary().splitlines()
-    columns = ["sparsity", "variance", "of total", "upper bound", "gap", "status"]
+    columns = ["sparsity", "variance", "of total", "gain", "upper bound", "gap", "status"]
     assert re.split(r"  +", lines[0]) == columns
     assert lines[2].strip() == "+0, +1"
     assert lines[3].split()[:3] == ["5", "3.40615", "26.2%"]
     assert lines[-1].startswith("2 sparsities;")
     assert lines[-1].endswith("all certified within the tolerance")
     several = sparsity_path(Q, [5], n_components=13).summary().splitlines()
-    assert several[1].split()[2:4] == ["91.5%", "11"]
+    assert several[1].split()[2:5] == ["91.5%", "91.5%", "11"]
     assert several[1].endswith("exhausted")
     stopped = sparsity_path(hard(), [6], gap=0.0, method="eigenvalue", node_limit=1)
     assert "stopped by the node limit" in stopped.summary()

@@ -1,5 +1,13 @@
 """Public name of :mod:`orthospca.model.result`."""
 
-from orthospca.model.result import Component, Progress, Result, Status, format_gap, relative_gap
+from orthospca.model.result import (
+    Component,
+    Progress,
+    Result,
+    Status,
+    Table,
+    format_gap,
+    relative_gap,
+)
 
-__all__ = ["Component", "Progress", "Result", "Status", "format_gap", "relative_gap"]
+__all__ = ["Component", "Progress", "Result", "Status", "Table", "format_gap", "relative_gap"]

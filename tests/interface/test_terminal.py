@@ -25,11 +25,12 @@ from orthospca._errors import InputError
 from orthospca.interface import plotting, report, screen, streams
 from orthospca.interface.cli import app, job
 from orthospca.interface.cli.source import Source
-from orthospca.interface.display import advice, component_table, path_table
+from orthospca.interface.display import advice
 from orthospca.interface.folders import Folder
-from orthospca.interface.layout import Column, Layout, wrap
 from orthospca.interface.progress import ProgressDisplay
 from orthospca.model.result import Component, Progress
+from orthospca.model.table import Table, wrap
+from orthospca.model.views import signed
 
 RUN = [sys.executable, "-m", "orthospca"]
 FULL = Path("/dev/full")
@@ -309,13 +310,13 @@ def test_ctrl_c_while_the_program_is_loaded():
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
 def test_tables_fit_the_screen(result, width):
     """Tests that nothing is wider than the screen, no number is lost, no loading is torn apart."""
-    lines = [line for line, _ in component_table(result).lines(width)]
+    lines = [line for line, _ in result.table().lines(width)]
     assert max(map(len, lines)) <= width
     text = " ".join("\n".join(lines).split())
     for component in result.stages:
         assert f"{component.variance:.6g}" in text and f"{component.upper_bound:.6g}" in text
         for j in component.support:
-            assert f"{result.feature_names[j]} {component.vector[j]:+.2f}" in text
+            assert f"{result.feature_names[j]} {signed(component.vector[j])}" in text
     for line in lines:
         assert not re.search(r"[a-z]$", line) or line.split()[-1] in (
             "status",
@@ -327,17 +328,17 @@ def test_tables_fit_the_screen(result, width):
 def test_where_loadings_stand(result):
     """Tests that loadings are below the numbers on narrow screens and beside them on wide ones."""
     for width in (60, 80):
-        head, rule, first, second, *_ = (line for line, _ in component_table(result).lines(width))
+        head, rule, first, second, *_ = (line for line, _ in result.table().lines(width))
         assert "loadings" not in head and set(rule) == {"─"}
         assert first.endswith("optimal") and second.startswith("    ")
-    head, _, first, *_ = (line for line, _ in component_table(result).lines(160))
+    head, _, first, *_ = (line for line, _ in result.table().lines(160))
     assert head.endswith("loadings") and "+0." in first
 
 
 @pytest.mark.parametrize("width", [60, 80])
 def test_no_column_vanishes(result, width):
     """Tests that on narrow screens each number still has a heading, a short one if need be."""
-    (head, _), *_ = component_table(result).lines(width)
+    (head, _), *_ = result.table().lines(width)
     assert len(re.split(r"\s{2,}|\s(?=\w+$)", head.replace("of total", "of-total"))) >= 6
     shown = head.split()
     assert {"#", "variance", "gap", "nodes", "status"} <= set(shown)
@@ -347,10 +348,10 @@ def test_a_path_fits_the_screen():
     """Tests the table of a path at 60 columns and less."""
     path = sparsity_path(datasets.load_pitprops().covariance(), [2, 5], n_components=2)
     for width in (30, 60, 80):
-        lines = [line for line, _ in path_table(path).lines(width)]
+        lines = [line for line, _ in path.table().lines(width)]
         assert max(map(len, lines)) <= width
         assert "optimal" in " ".join(lines)
-    assert lines[0].split()[:2] == ["sparsity", "components"]
+    assert lines[0].split()[:2] == ["sparsity", "variance"]
 
 
 def test_long_names_and_other_scripts():
@@ -359,7 +360,7 @@ def test_long_names_and_other_scripts():
     assert wrap(["体重 +0.50", "身長 +0.40"], 22) == ["体重 +0.50, 身長 +0.40"]
     assert wrap(["x" * 25], 10) == ["x" * 10, "x" * 10, "x" * 5]
     assert wrap([], 10) == []
-    table = Layout([Column("体重", "体重", ["1"]), Column("b", "b", ["2"])])
+    table = Table("", {"体重": ["1"], "b": ["2"]})
     assert [line for line, _ in table.lines(20, "-")] == ["体重   b", "--------", "   1   2"]
 
 
@@ -367,7 +368,7 @@ def test_many_loadings_are_not_all_named():
     """Tests that a component of 60 variables names the strongest, and counts the others."""
     component = Component(np.full(60, 60**-0.5), 2.0, 2.0, Status.OPTIMAL)
     found = Result((component,), 60, (60,), Status.OPTIMAL)
-    text = " ".join(line for line, _ in component_table(found).lines(80))
+    text = " ".join(line for line, _ in found.table().lines(80))
     assert text.endswith("and 20 more")
 
 

@@ -24,7 +24,7 @@ from orthospca import OrthogonalSparsePCA, Result, Status, datasets, solve, word
 from orthospca._methods import Objective
 from orthospca.facade import solve_with
 from orthospca.interface.cli import app
-from orthospca.interface.display import advice, closing_sentence, component_table
+from orthospca.interface.display import advice
 from orthospca.interface.progress import ProgressDisplay
 from orthospca.joint.tree import Tree
 from orthospca.model.component import Progress
@@ -68,7 +68,7 @@ def pair(p, **options):
 def texts(result, tmp_path):
     """All that is said of a result: terminal, notebook, files, report."""
     console = Console(file=io.StringIO(), width=120)
-    console.print(component_table(result))
+    console.print(result.table())
     result.report(tmp_path / "report.html", settings={"gap": 1e-4, "node_limit": 5})
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     visible = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
@@ -76,7 +76,7 @@ def texts(result, tmp_path):
         "summary": result.summary(),
         "notebook": html.unescape(re.sub("<[^>]+>", " ", result._repr_html_())),
         "table": console.file.getvalue(),
-        "sentence": closing_sentence(result),
+        "sentence": result.table().closing,
         "json": json.dumps(result.to_dict(), ensure_ascii=False),
         "report": html.unescape(re.sub("<[^>]+>", " ", visible)),
         "tips": page,
@@ -220,7 +220,7 @@ def test_no_limit_is_blamed_that_was_not_given():
         assert proved.status is Status.PROOF_LIMIT
         assert "no branching" in proved.note
     for result in (alone, proved):
-        for text in (result.summary(), closing_sentence(result), advice(result)):
+        for text in (result.summary(), result.table().closing, advice(result)):
             assert not re.search("node.limit|time.limit", text)
 
 

@@ -17,10 +17,10 @@ from orthospca.choosing._near import Near, NearSearch
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
 from orthospca.facade import certified_by, read_matrix
-from orthospca.model import views
 from orthospca.model.journal import Callback
 from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
+from orthospca.model.table import MOST_ROWS
 from orthospca.model.validation import validate_integer, validate_names, validate_nonnegative
 from orthospca.numerics.rigor import ORTHOGONALITY
 from orthospca.numerics.threads import single_threaded_blas
@@ -121,11 +121,12 @@ class Alternatives(Shown):
         claim = "and proved that there is no other" if self.complete else self.note
         return f"{number} within {self.tolerance:.3g} of the best variance, {claim}"
 
-    def _table(self) -> Table:
-        rows = [[f"{variance:.6g}"] for variance in self.variances[: views.MOST_ROWS]]
-        names = [self.names(support) for support in self.supports[: len(rows)]]
-        title, headings = "Choices of features", ["variance"]
-        return Table(title, headings, rows, self._claim(), names, "features", numbers=1)
+    def table(self) -> Table:
+        """Return a row for each of the best supports."""
+        variances = [f"{variance:.6g}" for variance in self.variances[:MOST_ROWS]]
+        names = [self.names(support) for support in self.supports[:MOST_ROWS]]
+        columns = {"variance": variances}
+        return Table("Choices of features", columns, self._claim(), names, "features")
 
     def summary(self, most: int = 10) -> str:
         """Return the list in words: how many, the best of them, and what they share."""

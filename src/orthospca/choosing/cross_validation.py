@@ -122,13 +122,16 @@ class CrossValidation(Shown):
             f"n_components={self.held_out.shape[2]}{chosen}, status={self.status.value!r})"
         )
 
-    def _table(self) -> Table:
-        columns = (self.sparsities, self.mean, self.standard_error, self.fitted_mean)
+    def table(self) -> Table:
+        """Return the shares explained in rows held out and in rows fitted, by sparsity."""
         suggested = self.suggested if self.n_folds else None
-        rows = [
-            [str(p), *map(views.percent, shares), "suggested" if p == suggested else ""]
-            for p, *shares in zip(*columns, strict=True)
-        ]
+        columns = {
+            "sparsity": [str(p) for p in self.sparsities],
+            "held out": [views.percent(share) for share in self.mean],
+            "± s.e.": [views.percent(share) for share in self.standard_error],
+            "fitted": [views.percent(share) for share in self.fitted_mean],
+            "": ["suggested" * (p == suggested) for p in self.sparsities],
+        }
         count = self.held_out.shape[2]
         told = (
             f"share of the variance that {count} component{'' if count == 1 else 's'} explain"
@@ -137,8 +140,7 @@ class CrossValidation(Shown):
             "of the best"
         )
         told += "; interrupted" if self.status is Status.INTERRUPTED else ""
-        headings = ["sparsity", "held out", " ± s.e.", " fitted", ""]
-        return Table("Cross-validated variance", headings, rows, told)
+        return Table("Cross-validated variance", columns, told, left=("",))
 
     def to_frame(self) -> Any:
         """Return a data frame of pandas, a row for each sparsity."""

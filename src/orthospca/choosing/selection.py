@@ -119,18 +119,21 @@ class Stability(Shown):
             f"status={self.status.value!r})"
         )
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
         """Stability of each component and its features, in brackets if not in all rows."""
-        tables = (self.similarities, self.overlaps)
-        means = [table.sum(axis=0) / (len(table) or math.nan) for table in tables]
-        rows = [
-            [str(k + 1), in_words(index), *(f"{mean[k]:.2f}" for mean in means)]
-            for k, index in enumerate(self.indices)
+        means = [
+            each.sum(axis=0) / (len(each) or math.nan)
+            for each in (self.similarities, self.overlaps)
         ]
-        listed = [[self._word(k, j) for j in self._listed(k)] for k in range(len(rows))]
-        headings = ["  #", "stability", " |cos|", "overlap"]
-        title, about = "Stability of the selection", "features and how often"
-        return Table(title, headings, rows, self._meaning(), listed, about)
+        columns = {
+            "#": [str(k + 1) for k in range(len(self.indices))],
+            "stability": [in_words(index) for index in self.indices],
+            "|cos|": [f"{mean:.2f}" for mean in means[0]],
+            "overlap": [f"{mean:.2f}" for mean in means[1]],
+        }
+        listed = [[self._word(k, j) for j in self._listed(k)] for k in range(len(self.indices))]
+        about = "features and how often"
+        return Table("Stability of the selection", columns, self._meaning(), listed, about)
 
     def _word(self, k: int, j: int) -> str:
         word = f"{self.feature_names[j]} {self.frequencies[k, j]:.0%}"
@@ -226,14 +229,14 @@ class StabilityPath(Shown):
     def __repr__(self) -> str:
         return f"StabilityPath(sparsities={list(self.sparsities)}, status={self.status.value!r})"
 
-    def _table(self) -> Table:
-        indices = self.indices
-        headings = ["sparsity", *(f"component {k + 1}" for k in range(indices.shape[1]))]
-        rows = [
-            [str(p), *map(in_words, row)] for p, row in zip(self.sparsities, indices, strict=True)
-        ]
-        told = f"stability of each component, {self.stabilities[0]._meaning()}" if rows else ""
-        return Table("Stability by sparsity", headings, rows, told, numbers=len(headings))
+    def table(self) -> Table:
+        """Return the stability of each component, by sparsity."""
+        columns = {"sparsity": [str(p) for p in self.sparsities]}
+        for k, column in enumerate(self.indices.T, start=1):
+            columns[f"component {k}"] = [in_words(index) for index in column]
+        first = self.stabilities[:1]
+        told = "".join(f"stability of each component, {each._meaning()}" for each in first)
+        return Table("Stability by sparsity", columns, told)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python objects that JSON can hold."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from orthospca._errors import InputError
 from orthospca.interface.tables import Table
 
@@ -14,11 +12,6 @@ if TYPE_CHECKING:
     from orthospca.choosing.cross_validation import CrossValidation
     from orthospca.choosing.selection import Stability
     from orthospca.path import SparsityPath
-
-#: Columns of a summary, if the terminal has as many.
-WIDEST = 96
-#: Arguments of the solver that resampling takes as well.
-TAKEN = ("n_components", "method", "gap", "eps", "time_limit", "node_limit", "n_jobs")
 
 Rows = Iterator[Sequence[object]]
 
@@ -29,11 +22,6 @@ def need_rows(who: str, is_matrix: bool, table: Table) -> None:
         raise InputError(f"{who} observations, but DATA is a matrix")
     if table.has_missing:
         raise InputError(f"{who} complete rows: use --missing drop-rows or --missing mean")
-
-
-def summary_width() -> int:
-    """The width of a summary on the screen."""
-    return min(Console().width, WIDEST)
 
 
 def path_rows(found: SparsityPath) -> Rows:

@@ -6,6 +6,9 @@ import html
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from orthospca.result import Table
 
 #: Characters that HTML has no place for, not even as references.
 FORBIDDEN = re.compile(
@@ -107,3 +110,12 @@ def table(
     given = {"role": "region", "tabindex": "0", "aria_label": caption} if caption else {}
     made = element("table", *content, class_=kind, id=name)
     return element("div", made, class_="wide tall" if tall else "wide", **given)
+
+
+def shown(numbers: Table, **given: Any) -> Html:
+    """The columns of a table that results show themselves with; further arguments as above."""
+    rows = [
+        dict(zip(numbers.columns, row, strict=True))
+        for row in zip(*numbers.columns.values(), strict=True)
+    ]
+    return table(rows, numbers.left, **{"caption": numbers.title, **given})

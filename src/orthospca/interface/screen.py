@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from orthospca._errors import InputError
+from orthospca.result import Table
 
 #: Columns of a table that goes into a file or a pipe.
 PIPED_WIDTH = 110
@@ -26,9 +27,11 @@ def show(*parts: object) -> None:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = max(console.width, PIPED_WIDTH)
     for part in parts:
-        # Words wrap where people read them; a file gets a sentence in one line.
-        in_one_line = isinstance(part, str) and not console.is_terminal
-        console.print(part, soft_wrap=in_one_line, markup=False)
+        pieces = (part, part.sentence) if isinstance(part, Table) else (part,)
+        for piece in pieces:
+            # Words wrap where people read them; a file gets a sentence in one line.
+            in_one_line = isinstance(piece, str) and not console.is_terminal
+            console.print(piece, soft_wrap=in_one_line, markup=False)
 
 
 @dataclass(frozen=True)

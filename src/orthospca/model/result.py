@@ -23,6 +23,7 @@ from orthospca.model.component import (
     format_gap,
     relative_gap,
 )
+from orthospca.model.table import Table
 from orthospca.numerics.exact import total_down
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Progress",
     "Result",
     "Status",
+    "Table",
     "format_gap",
     "relative_gap",
 ]
@@ -111,11 +113,11 @@ class Result:
     >>> [len(component.support) for component in result]
     [3, 3]
     >>> print(result.summary())  # doctest: +ELLIPSIS
-      #      variance  of total   upper bound        gap    nodes  status
-      1       2.47533     19.0%       2.475...       ... %      ...  optimal
-         length +0.614, topdiam +0.602, bowdist +0.511
-      2       2.20351     17.0%       2.203...       ... %      ...  optimal
-         ringbut +0.660, ringtop +0.560, whorls +0.500
+    #  variance  of total  upper bound     gap  nodes  status
+    1   2.47533     19.0%      2.475...  ... %      ...  optimal
+        length +0.614, topdiam +0.602, bowdist +0.511
+    2   2.20351     17.0%      2.203...  ... %      ...  optimal
+        ringbut +0.660, ringtop +0.560, whorls +0.500
     <BLANKLINE>
     2 components, 36.0% of the total variance; ... s; each is certified within the tolerance
     """
@@ -260,6 +262,16 @@ class Result:
 
     def _repr_html_(self) -> str:
         return views.html(self)
+
+    def table(self, seconds: bool = False) -> Table:
+        """Return the table that terminals, notebooks and reports show.
+
+        Parameters
+        ----------
+        seconds : bool
+            With the time that each component took.
+        """
+        return views.table(self, seconds)
 
     def summary(self, width: int = views.WIDTH) -> str:
         """Return a table that a person can read: numbers and loadings of each component.

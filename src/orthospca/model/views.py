@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from html import escape
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from orthospca.model import words
 from orthospca.model.component import Component
+from orthospca.model.table import MOST_ROWS, Table
 from orthospca.model.validation import validate_choice
 
 if TYPE_CHECKING:
@@ -18,48 +17,42 @@ if TYPE_CHECKING:
 
 #: Characters of a line of text.
 WIDTH = 96
-#: In a notebook only so many components, and of each so many loadings, the largest, are shown.
-MOST_ROWS, MOST_LOADINGS = 50, 20
+#: Loadings of a component, the largest, that are shown in a notebook.
+MOST_LOADINGS = 20
 #: Colours of positive and of negative loadings, which show on light and on dark ground.
 PLUS, MINUS = "31, 119, 199", "217, 115, 26"
-#: The first columns of every table of components.
-HEADINGS = ("#", "variance", "of total", "upper bound", "gap")
 #: What :func:`frame` can show.
 FRAMES = ("loadings", "components")
 
 
+def table(result: Result, seconds: bool = False) -> Table:
+    """What each component explains, how far it is proved, what it consists of."""
+    lines, total = words.lines(result), result.total_variance
+    columns = {
+        "#": [line.name for line in lines],
+        "variance": [f"{line.variance:#.6g}" for line in lines],
+        "of total": [percent(line.variance / total) if total > 0 else "" for line in lines],
+    }
+    if result.method == "deflation":
+        columns["in the adjusted matrix"] = [f"{line.deflated_variance:#.6g}" for line in lines]
+    columns["upper bound"] = [f"{line.upper_bound:#.6g}" for line in lines]
+    columns["gap"] = [line.gap for line in lines]
+    columns["nodes"] = ["" if line.nodes is None else str(line.nodes) for line in lines]
+    if seconds:
+        times = (line.runtime for line in lines)
+        columns["seconds"] = ["" if time is None else f"{time:.3g}" for time in times]
+    columns["status"] = [line.status for line in lines]
+    named = [[f"{n} {signed(x)}" for n, x in loadings(result, c)] for c in result.stages]
+    # The line of a set has no loadings.
+    named += [[]] * (len(lines) - len(named))
+    title = "Orthogonal sparse components"
+    return Table(title, columns, words.closing(result), named, "loadings")
+
+
 def summary(result: Result, width: int) -> str:
     """The components as text: a line of numbers for each, and its loadings below."""
-    table = "{:>3}  {:>12}  {:>8}  {:>12}  {:>9}  {:>7}  {}"
-    lines = [table.format(*HEADINGS, "nodes", "status")]
-    for line, component in zip_longest(words.lines(result), result.stages):
-        nodes = "" if line.nodes is None else line.nodes
-        lines.append(table.format(*_numbers(result, line), nodes, line.status))
-        if component is not None:
-            pairs = loadings(result, component)
-            lines += in_lines((f"{name} {signed(x)}" for name, x in pairs), width)
-    lines += ["", f"{words.counted(result)}; {result.runtime:.3g} s; {words.meaning(result)}"]
-    if words.is_set(result):
-        lines.append(words.IN_ITS_PLACE)
-    if result.note:
-        lines.append(result.note)
-    return "\n".join(lines)
-
-
-def in_lines(parts: Iterable[str], width: int, indent: int = 5) -> list[str]:
-    """Break a list of words, none of which is broken itself, into lines."""
-    # A space within a word must not be where a line ends.
-    text = ", ".join(word.replace(" ", "\0") for word in parts)
-    space = " " * indent
-    lines = textwrap.wrap(
-        text,
-        max(width, indent + 1),
-        initial_indent=space,
-        subsequent_indent=space,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [line.replace("\0", " ") for line in lines]
+    text = table(result).text(width)
+    return f"{text}\n{result.note}" if result.note else text
 
 
 def loadings(result: Result, component: Component) -> list[tuple[str, float]]:
@@ -72,13 +65,6 @@ def loadings(result: Result, component: Component) -> list[tuple[str, float]]:
 def signed(loading: float) -> str:
     """A loading with its sign."""
     return f"{loading:+.3f}".replace("-", "−")
-
-
-def _numbers(result: Result, line: words.Line) -> list[str]:
-    """What the columns of ``HEADINGS`` have in a line."""
-    total, variance = result.total_variance, line.variance
-    share = percent(variance / total) if total > 0 else ""
-    return [line.name, f"{variance:.6g}", share, f"{line.upper_bound:.6g}", line.gap]
 
 
 def percent(share: float) -> str:
@@ -98,56 +84,16 @@ def short(result: Result) -> str:
 
 def html(result: Result) -> str:
     """The result as HTML without script or style sheet, for a notebook; names are escaped."""
-    headings = [*HEADINGS, "status", "loadings"]
-    rows = []
-    for line, component in zip_longest(words.lines(result), result.stages):
-        chips = "" if component is None else _chips(loadings(result, component))
-        rows.append([*_numbers(result, line), line.status, chips])
-    closing = f"{words.counted(result)}; {words.meaning(result)}."
-    if words.is_set(result):
-        closing += f" {words.IN_ITS_PLACE}"
-    left_out = result.n_components - MOST_ROWS
-    if left_out > 0:
+    shown, count = table(result), result.n_components
+    chips = [_chips(loadings(result, component)) for component in result.stages]
+    chips += [""] * (len(shown.words) - count)
+    if count > MOST_ROWS:
         # The line of the set, which comes last, stays.
-        del rows[MOST_ROWS : result.n_components]
-        closing = f"{left_out} more components are not shown. {closing}"
-    return html_table("Orthogonal sparse components", headings, rows, closing, numbers=5)
-
-
-def html_table(
-    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], closing: str, numbers: int
-) -> str:
-    """A table in the colours of the notebook; cells are HTML, everything else is text.
-
-    Parameters
-    ----------
-    title, closing : str
-        Above the table, and below it.
-    headings : sequence of str
-    rows : iterable of sequence of str
-    numbers : int
-        So many columns, the first ones, are aligned to the right.
-    """
-    right, left = "text-align:right;white-space:nowrap", "text-align:left"
-    sides = [right if j < numbers else left for j in range(len(headings))]
-    head = "".join(
-        f'<th scope="col" style="{side}">{escape(heading)}</th>'
-        for heading, side in zip(headings, sides, strict=True)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="{side};vertical-align:top">{cell}</td>'
-            for cell, side in zip(row, sides, strict=True)
-        )
-        + "</tr>"
-        for row in rows
-    )
-    return (
-        f'<div class="orthospca" style="overflow-x:auto"><p><b>{escape(title)}</b></p>'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        f"<p>{escape(closing)}</p></div>"
-    )
+        kept = [*range(MOST_ROWS), *range(count, len(chips))]
+        columns = {name: [cells[i] for i in kept] for name, cells in shown.columns.items()}
+        closing = f"{count - MOST_ROWS} more components are not shown. {shown.closing}"
+        shown, chips = replace(shown, columns=columns, closing=closing), [chips[i] for i in kept]
+    return shown.html(chips)
 
 
 def _chips(found: list[tuple[str, float]]) -> str:

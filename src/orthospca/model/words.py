@@ -153,6 +153,12 @@ def counted(result: Result) -> str:
     return found
 
 
+def closing(result: Result) -> str:
+    """What the result as a whole means."""
+    said = f"{counted(result)}; {result.runtime:.3g} s; {meaning(result)}"
+    return f"{said}. {IN_ITS_PLACE}" if is_set(result) else said
+
+
 def verdict(result: Result) -> str:
     """The result in two words."""
     if not result.n_components:

@@ -178,32 +178,31 @@ class SparsityPath(Shown):
             f"status={self.status.value!r})"
         )
 
-    def _table(self) -> Table:
-        """Numbers of each sparsity, and what enters (+) or leaves (−) the first component."""
-        several = self.variances.shape[1] > 1
-        more = ["components", "largest gap"] if several else [" upper bound", "      gap"]
-        numbers = zip(self.explained_variance, self.explained_variance_ratio, strict=True)
-        rows = [
-            [
-                str(sparsity),
-                f"{variance:.6g}",
-                views.percent(share),
-                str(result.n_components) if several else f"{result.upper_bounds[0]:.6g}",
-                format_gap(float(result.gaps.max())),
-                result.status.value,
-            ]
-            for sparsity, result, (variance, share) in zip(
-                self.sparsities, self.results, numbers, strict=True
-            )
-        ]
+    def table(self) -> Table:
+        """Return what each sparsity explains, and what enters (+) or leaves (−) component 1."""
+        results, several = self.results, self.variances.shape[1] > 1
+        gained = np.diff(self.explained_variance_ratio, prepend=0.0)
+        columns = {
+            "sparsity": [str(sparsity) for sparsity in self.sparsities],
+            "variance": [f"{variance:#.6g}" for variance in self.explained_variance],
+            "of total": [views.percent(share) for share in self.explained_variance_ratio],
+            "gain": [views.percent(share) for share in gained],
+        }
+        if several:
+            columns["components"] = [str(result.n_components) for result in results]
+        else:
+            columns["upper bound"] = [f"{result.upper_bounds[0]:#.6g}" for result in results]
+        gaps = [format_gap(float(result.gaps.max())) for result in results]
+        columns["largest gap" if several else "gap"] = gaps
+        columns["status"] = [result.status.value for result in results]
         signs = [
             [*(f"+{name}" for name in change.entered), *(f"−{name}" for name in change.left)]
             for change in self.changes()
         ]
-        told = f"{len(self.sparsities)} sparsities; {self.runtime:.3g} s; {words.of_path(self)}"
-        headings = ["sparsity", "    variance", "of total", *more, "status"]
-        title, about = "Variance by sparsity", "what enters and leaves the first component"
-        return Table(title, headings, rows, told, signs, about, numbers=5)
+        count = len(results)
+        told = f"{count} sparsit{'y' if count == 1 else 'ies'}; {self.runtime:.3g} s; "
+        about = "what enters and leaves the first component"
+        return Table("Variance by sparsity", columns, told + words.of_path(self), signs, about)
 
     def to_frame(self) -> Any:
         """Return a data frame of pandas, with a row for each component of each sparsity.

@@ -69,11 +69,7 @@ def demo(*, showing: Demo) -> int:
         section = report.Section(
             title, result, Q, dataset.description, "correlation", settings, certificate, scores
         )
-        show(
-            display.component_table(result),
-            display.closing_sentence(result),
-            display.beside_pca(result, section.eigenvalues),
-        )
+        show(result.table(), display.beside_pca(result, section.eigenvalues))
         sections.append(section)
     # The report first, then numbers, then what others say of the proofs.
     with screen.working("writing report"), place.writing("report.html") as part:

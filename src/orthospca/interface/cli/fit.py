@@ -157,9 +157,7 @@ def fit(
     said = [result.note] if result.note else []
     if lists:
         said.append(alternatives.in_a_sentence(lists))
-    job.show(
-        result.to_dict, display.component_table(result), display.closing_sentence(result), *said
-    )
+    job.show(result.to_dict, result.table(), *said)
     if not showing.as_json and (advice := display.advice(result)):
         job.screen.say(advice)
     return job.end(result.status.finished)

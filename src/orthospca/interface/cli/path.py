@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -59,7 +59,7 @@ def path(
 
     `orthospca path covariance.csv -p 5:50:5 -k 3 --precomputed --time-limit 120`
     """
-    from orthospca.interface import choosing, display, plotting
+    from orthospca.interface import choosing, plotting
     from orthospca.interface.cli.job import Job, show_progress
     from orthospca.path import parse_sparsities
 
@@ -112,8 +112,7 @@ def path(
 
     job.show(
         lambda: {**found.to_dict(), **{name: each.to_dict() for name, each in done.items()}},
-        display.path_table(found),
-        display.path_sentence(found),
-        *(f"\n{each.summary()}" for each in done.values()),
+        replace(found.table(), words=()),  # they are in the report
+        *(part for each in done.values() for part in ("", each.table())),
     )
     return job.end(all(each.status.finished for each in (found, *done.values())))

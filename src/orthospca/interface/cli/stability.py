@@ -79,5 +79,5 @@ def stability(
     job.write(files, asked | vars(draws), found.status.name)
     job.report_choice("Stability:", stability=found)
 
-    job.show(found.to_dict, found.summary(choosing.summary_width()))
+    job.show(found.to_dict, found.table())
     return job.end(found.status.finished)

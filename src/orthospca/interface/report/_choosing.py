@@ -10,7 +10,7 @@ import numpy as np
 
 from orthospca.choosing.selection import Stability, StabilityPath, in_words
 from orthospca.interface.alternatives import below_best
-from orthospca.interface.html import Html, facts, named, paragraph, table
+from orthospca.interface.html import Html, facts, named, paragraph, shown, table
 from orthospca.interface.plots import choosing
 from orthospca.interface.plots.text import counted, percent
 from orthospca.interface.report._page import write_page
@@ -32,7 +32,6 @@ MOST_SUPPORTS, MOST_LINES = 1000, 500
 #: Components whose variables are shown by sparsity.
 MOST_COMPONENTS = 6
 #: What is known of rows held out.
-HELD_OUT = ("held out", "± s.e.", "fitted")
 NEAR = (
     "Which other choices of variables come close. A list is complete where it is proved that no "
     "other choice of as many variables is within the tolerance."
@@ -176,31 +175,11 @@ def _resampled(found: StabilityPath) -> str:
 
 
 def _variance(found: SparsityPath) -> Html:
-    total = found.results[0].total_variance
-    rows = [
-        {
-            "variables": q,
-            "variance": f"{result.variances.sum():#.6g}",
-            "of total": percent(float(result.variances.sum()) / total) if total > 0 else "",
-            "largest gap": format_gap(float(result.gaps.max())),
-            "status": result.status.value,
-        }
-        for q, result in zip(found.sparsities, found, strict=True)
-    ]
-    numbers = table(rows, ("status",), caption="Variance by sparsity")
-    return figure(choosing.path_variance(found), numbers=numbers)
+    return figure(choosing.path_variance(found), numbers=shown(found.table()))
 
 
 def _held_out(found: CrossValidation) -> Html:
-    columns = (found.mean, np.nan_to_num(found.standard_error), found.fitted_mean)
-    rows = [
-        {"variables": q}
-        | {name: f"{100 * v:.1f} %" for name, v in zip(HELD_OUT, values, strict=True)}
-        | {"": "suggested" * (q == found.suggested)}
-        for q, *values in zip(found.sparsities, *columns, strict=True)
-    ]
-    numbers = table(rows, ("",), caption="Variance in rows held out, by sparsity")
-    return figure(choosing.held_out(found), numbers=numbers)
+    return figure(choosing.held_out(found), numbers=shown(found.table()))
 
 
 def _variables(found: SparsityPath) -> Panel:
@@ -237,7 +216,11 @@ def _stability(found: StabilityPath, unfolded: int) -> Panel:
     first = found[0]
     content: list[object] = []
     if len(found) > 1:
-        content.append(side_by_side(_stability_by_sparsity(found)))
+        content.append(
+            side_by_side(
+                figure(choosing.stability_by_sparsity(found), numbers=shown(found.table()))
+            )
+        )
     unfolded = unfolded if unfolded in found.sparsities else found.sparsities[-1]
     for p, one in zip(found.sparsities, found, strict=True):
         if one.n_resamples:
@@ -258,15 +241,6 @@ def _stability(found: StabilityPath, unfolded: int) -> Panel:
     return Panel("stability", "Stability", tuple(content), NOISE)
 
 
-def _stability_by_sparsity(found: StabilityPath) -> Html:
-    rows = [
-        {"variables": q} | {f"component {k}": in_words(v) for k, v in enumerate(row, start=1)}
-        for q, row in zip(found.sparsities, found.indices, strict=True)
-    ]
-    numbers = table(rows, caption="Stability by sparsity")
-    return figure(choosing.stability_by_sparsity(found), numbers=numbers)
-
-
 def _selection_table(found: Stability) -> Html:
     rows, _ = choosing.most_selected(found, MOST_LINES)
     components = found.result.components
@@ -279,18 +253,8 @@ def _selection_table(found: Stability) -> Html:
     ]
     text, caption = ("variable", "in all rows"), "How often variables are selected"
     numbers = table(lines, text, caption=caption, kind="sortable", tall=True)
-    alike = zip(found.indices, found.similarities.mean(0), found.overlaps.mean(0), strict=True)
-    agreed = [
-        {
-            "component": k,
-            "stability": in_words(a),
-            "mean |cos|": f"{b:.2f}",
-            "mean overlap": f"{c:.2f}",
-        }
-        for k, (a, b, c) in enumerate(alike, start=1)
-    ]
     caption = "Agreement of the components of resamples with those of all rows"
-    agreement = table(agreed, caption=caption)
+    agreement = shown(found.table(), caption=caption)
     return Html(agreement + folded("The numbers", numbers))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from orthospca import words
 from orthospca.interface.angles import largest_cosine, write_cosine
 from orthospca.interface.grouping import grouped
-from orthospca.interface.html import Html, element, facts, named, paragraph, table
+from orthospca.interface.html import Html, element, facts, named, paragraph, shown, table
 from orthospca.interface.plots import choosing, results
 from orthospca.interface.plots import scores as score_plots
 from orthospca.interface.plots.text import percent, signed
@@ -357,20 +357,9 @@ def _fewer_variables(section: Section) -> Panel:
 
 def _proof(section: Section) -> Panel:
     result = section.result
-    rows = []
-    for line in words.lines(result):
-        row: dict[str, object] = {"#": line.name, "variance": f"{line.variance:#.6g}"}
-        if result.method == "deflation":
-            row["in the adjusted matrix"] = f"{line.deflated_variance:#.6g}"
-        row["proved upper bound"] = f"{line.upper_bound:#.6g}"
-        row["gap"] = line.gap
-        row["nodes"] = "" if line.nodes is None else line.nodes
-        row["seconds"] = "" if line.runtime is None else f"{line.runtime:.3g}"
-        row["status"] = line.status
-        rows.append(row)
-    caption, tall = "Variances and bounds", len(rows) > 20
-    made = table(rows, ("status",), caption=caption, kind="sortable", tall=tall)
-    content: list[object] = [made]
+    tall = result.n_components > 20
+    numbers = shown(result.table(True), caption="Variances and bounds", kind="sortable", tall=tall)
+    content: list[object] = [numbers]
     lead = "How far each component is proved to be the best of its stage, and how to check it."
     if words.is_set(result):
         lead = "How far the set is proved to be the best one, and how to check it."
