@@ -16,6 +16,7 @@ from orthospca.interface.plots import choosing, results, scores
 from orthospca.interface.plots.mpl import draw
 from orthospca.interface.plots.spec import XY, Axis, Grid, Line, Plot, placed
 from orthospca.interface.plots.svg import render
+from orthospca.path import SparsityPath
 from orthospca.result import Status
 
 
@@ -35,7 +36,9 @@ def pictures() -> dict[str, Plot]:
         "scree": results.scree(result, np.linalg.eigvalsh(Q)[::-1]),
         "gaps": results.gaps(result),
         "angles": results.angles(result),
-        "path": choosing.stage_variance(path, 13.0),
+        "path": choosing.path_variance(
+            SparsityPath.of_first(replace(result, known_path=tuple(path)))
+        ),
         "scores": points,
         "biplot": scores.biplot(points, result, names, (0, 1), 5),
         "stability": choosing.selection(steady, 9),

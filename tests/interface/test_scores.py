@@ -117,9 +117,9 @@ def test_color(flowers, tmp_path):
 def test_labels_of_a_table(flowers):
     """Tests that rows have the names of a column without repetitions, and colours of few labels."""
     labels = labels_of(read_table(flowers))
-    assert labels.rows is not None and labels.rows[0] == "plant 0"
-    assert labels.by == "species" and labels.groups is not None
-    assert labels_of(read_table(flowers), "plant").by == "plant"
+    assert labels["rows"][0] == "plant 0"
+    assert labels["by"] == "species" and labels["groups"] is not None
+    assert labels_of(read_table(flowers), "plant")["by"] == "plant"
 
 
 def test_groups():

@@ -40,23 +40,17 @@ def to_each(
     return found
 
 
-def rows(found: Alternatives, width: int = 0) -> Iterator[Sequence[object]]:
-    """A line for each support; a name has a column to itself, whatever it contains."""
-    width = width or max(map(len, found.supports), default=0)
-    yield ("rank", "variance", *(f"feature{i}" for i in range(1, width + 1)))
-    for i, (support, variance) in enumerate(zip(found.supports, found.variances, strict=True)):
-        empty = [""] * (width - len(support))
-        yield (i + 1, repr(float(variance)), *found.names(support), *empty)
-
-
-def rows_of_all(found: Sequence[Alternatives]) -> Iterator[Sequence[object]]:
-    """The lines of several components."""
+def rows(found: Sequence[Alternatives], numbered: bool = True) -> Iterator[Sequence[object]]:
+    """A line for each support of each component; a name has a column to itself."""
     width = max((len(support) for each in found for support in each.supports), default=0)
+    first = ("component",) if numbered else ()
+    yield (*first, "rank", "variance", *(f"feature{i}" for i in range(1, width + 1)))
     for k, each in enumerate(found, start=1):
-        heading, *lines = rows(each, width)
-        if k == 1:
-            yield ("component", *heading)
-        yield from ((k, *line) for line in lines)
+        number = (k,) if numbered else ()
+        for i, support in enumerate(each.supports):
+            empty = [""] * (width - len(support))
+            variance = repr(float(each.variances[i]))
+            yield (*number, i + 1, variance, *each.names(support), *empty)
 
 
 def in_a_sentence(found: Sequence[Alternatives]) -> str:

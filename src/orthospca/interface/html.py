@@ -112,10 +112,10 @@ def table(
     return element("div", made, class_="wide tall" if tall else "wide", **given)
 
 
-def shown(numbers: Table, **given: Any) -> Html:
-    """The columns of a table that results show themselves with; further arguments as above."""
-    rows = [
-        dict(zip(numbers.columns, row, strict=True))
-        for row in zip(*numbers.columns.values(), strict=True)
-    ]
-    return table(rows, numbers.left, **{"caption": numbers.title, **given})
+def shown(made: Table, **given: Any) -> Html:
+    """A table that something shows itself with; further arguments are those of :func:`table`."""
+    columns: dict[str, Sequence[object]] = dict(made.columns)
+    if made.words_are:
+        columns[made.words_are] = [", ".join(words) for words in made.listed()]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return table(rows, (*made.left, made.words_are), **{"caption": made.title, **given})

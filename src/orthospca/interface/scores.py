@@ -103,17 +103,8 @@ def _dense(columns: Any) -> Array:
     )
 
 
-@dataclass(frozen=True)
-class RowLabels:
-    """What a table says of its rows: their names, and the labels that colour them."""
-
-    rows: tuple[str, ...] | None = None
-    by: str = ""
-    groups: tuple[str, ...] | None = None
-
-
-def labels_of(table: Table, color: str | None = None) -> RowLabels:
-    """The names of a table's rows, and their colours.
+def labels_of(table: Table, color: str | None = None) -> dict[str, Any]:
+    """What :class:`Scores` says of the rows of a table: their names, and their colours.
 
     Rows that have no names get those of a column in which each label is there once.  If no column
     is asked for, the first one with a few labels, each of several rows, gives the colours.
@@ -129,17 +120,11 @@ def labels_of(table: Table, color: str | None = None) -> RowLabels:
     distinct = (texts for texts in columns.values() if len(set(texts)) == count)
     rows = table.row_names or next(distinct, None)
     if color is not None:
-        return RowLabels(rows, color, _column(color, columns, table))
+        return {"rows": rows, "by": color, "groups": _column(color, columns, table)}
     for name, texts in columns.items():
         if 2 <= len(set(texts)) <= min(MOST_GROUPS, count // 2):
-            return RowLabels(rows, name, texts)
-    return RowLabels(rows)
-
-
-def scores_of_table(table: Table, result: Result, correlation: bool, labels: RowLabels) -> Scores:
-    """The scores of a table's rows."""
-    values = scores_of(table.values, result, correlation=correlation)
-    return Scores(values, labels.rows, labels.by, labels.groups)
+            return {"rows": rows, "by": name, "groups": texts}
+    return {"rows": rows}
 
 
 def _column(name: str, labels: Mapping[str, tuple[str, ...]], table: Table) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import zip_longest
 from typing import Any
@@ -14,7 +14,7 @@ APART, CLOSE = 3, 1
 #: Words stand beside the numbers if they have this width there, and need no more lines than these.
 ROOM, LINES = 40, 4
 INDENT = 4
-#: Words of a row that are shown on a screen, and in a notebook.
+#: Words of a row that are shown anywhere but in text, and rows in a notebook.
 MOST_WORDS, MOST_ROWS = 40, 50
 #: Headings where there is little room.
 SHORT = {
@@ -58,6 +58,16 @@ class Table:
         """What is said below the table, with a full stop."""
         return f"{self.closing.removesuffix('.')}."
 
+    @property
+    def numbers(self) -> Table:
+        """The table without its words."""
+        return replace(self, words=(), words_are="")
+
+    def listed(self) -> list[list[str]]:
+        """The words of each row; of very many the first."""
+        rest = ((row, len(row) - MOST_WORDS) for row in self.words)
+        return [[*r[:MOST_WORDS], f"and {n} more"] if n > 0 else list(r) for r, n in rest]
+
     def text(self, width: int) -> str:
         """The table as text, words below the numbers; lines of words have at most this width."""
         head, *rows = self._numbers(False, CLOSE + 1)
@@ -67,7 +77,7 @@ class Table:
     def html(self, words: Sequence[str] | None = None) -> str:
         """The table for a notebook; everything but the words, if they are given, is escaped."""
         if words is None:
-            words = [escape(", ".join(row[:MOST_ROWS])) for row in self.words]
+            words = [escape(", ".join(row)) for row in self.listed()]
         columns = {h: [escape(cell) for cell in cells] for h, cells in self.columns.items()}
         if self.words_are:
             columns[self.words_are] = list(words)
@@ -100,13 +110,7 @@ class Table:
 
     def lines(self, width: int, rule: str = "─") -> Iterator[tuple[str, str]]:
         """The lines for a terminal and their styles, none longer than the width if possible."""
-        words = [
-            [
-                *row[:MOST_WORDS],
-                *([f"and {rest} more"] if (rest := len(row) - MOST_WORDS) > 0 else []),
-            ]
-            for row in self.words
-        ]
+        words = self.listed()
         head, *rows = self._numbers(False, APART)
         total = width_of(head)
         beside = width - total - APART

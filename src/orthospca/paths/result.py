@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -73,6 +73,31 @@ class SparsityPath(Shown):
     results: tuple[Result, ...]
     status: Status
     runtime: float = 0.0
+
+    @classmethod
+    def of(
+        cls, results: tuple[Result, ...], count: int, status: Status, runtime: float = 0.0
+    ) -> SparsityPath:
+        """The path through some results of so many components, by ascending sparsity."""
+        tables = {
+            n: np.full((len(results), count), math.nan)
+            for n in ("variances", "upper_bounds", "gaps")
+        }
+        for name, table in tables.items():
+            for row, result in zip(table, results, strict=True):
+                row[: result.n_components] = getattr(result, name)
+        reached = tuple(result.sparsity[0] for result in results)
+        return cls(reached, **tables, results=results, status=status, runtime=runtime)
+
+    @classmethod
+    def of_first(cls, result: Result) -> SparsityPath:
+        """The path that the first component of a result was found on."""
+        results = tuple(
+            replace(result, stages=(c,), sparsity=(p,), status=c.status, objective="stagewise")
+            for p, c in enumerate(result.path, start=1)
+        )
+        finished = all(c.status.finished for c in result.path)
+        return cls.of(results, 1, Status.OPTIMAL if finished else result.status, result.runtime)
 
     @property
     def explained_variance(self) -> Array:

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from orthospca._errors import InputError
 from orthospca._methods import Method
 from orthospca._typing import Array
@@ -148,7 +146,7 @@ def path_as_set(
     covariance = _covariance_of(given, settings, threshold, watch)
     if covariance is None or watch.interrupted:
         # No sparsity was reached: there was no time to form the matrix.
-        return _path((), count, watch.verdict() or Status.TIME_LIMIT, watch)
+        return SparsityPath.of((), count, watch.verdict() or Status.TIME_LIMIT, watch.clock.elapsed)
     links, learnt = Links(settings.tolerance, covariance), None
     if isinstance(covariance, DataCovariance):
         learnt = WideProblem(covariance, asked[-1], settings)
@@ -161,7 +159,7 @@ def path_as_set(
     if len(results) < len(asked):
         open_statuses.insert(0, Status.TIME_LIMIT)
     status = Status.INTERRUPTED if climb.stop else next(iter(open_statuses), Status.OPTIMAL)
-    return _path(results, count, status, watch)
+    return SparsityPath.of(results, count, status, watch.clock.elapsed)
 
 
 @dataclass(eq=False)
@@ -280,19 +278,6 @@ class _Climb:
             history=(),
             known_path=larger.known_path[:sparsity],
         )
-
-
-def _path(results: tuple[Result, ...], count: int, status: Status, watch: Watch) -> SparsityPath:
-    """The path of the results, with tables of their numbers."""
-    names = ("variances", "upper_bounds", "gaps")
-    tables = {name: np.full((len(results), count), np.nan) for name in names}
-    for name, table in tables.items():
-        for row, result in zip(table, results, strict=True):
-            row[: result.n_components] = getattr(result, name)
-    reached = tuple(result.sparsity[0] for result in results)
-    return SparsityPath(
-        reached, **tables, results=results, status=status, runtime=watch.clock.elapsed
-    )
 
 
 def parse_sparsities(text: str, n: int) -> tuple[int, ...]:

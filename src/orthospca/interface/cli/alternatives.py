@@ -67,7 +67,7 @@ def alternatives(data: Data, *, near: Near, reading: Reading, time: Time, showin
         found = orthospca.alternatives(Q, feature_names=table.columns, **now)
 
     files = {
-        "alternatives.csv": rows(found),
+        "alternatives.csv": rows([found], numbered=False),
         "alternatives.json": found.to_dict(),
         "alternatives.png": partial(plot_alternatives, found),
         "certificate.zip": found.certificate,

@@ -104,7 +104,7 @@ def fit(
     from orthospca.interface import alternatives, display, report
     from orthospca.interface.cli.job import Job, default_sparsity, solve_shown
     from orthospca.interface.folders import writing
-    from orthospca.interface.scores import labels_of, scores_of_table
+    from orthospca.interface.scores import Scores, labels_of, scores_of
 
     job = Job(data, reading, showing, FILES)
     limits, color = parse_sparsity(components.sparsity), showing.color
@@ -130,6 +130,10 @@ def fit(
         job.stopwatch.lap("alternatives found")
 
     if job.folder is not None:
+        scores = None
+        if labels is not None:
+            values = scores_of(table.values, result, correlation=reading.correlation)
+            scores = Scores(values, **labels)
         section = report.Section(
             job.source.name,
             result,
@@ -138,7 +142,7 @@ def fit(
             job.source.matrix_kind,
             settings,
             "certificate.zip" if result.certificate is not None else "",
-            None if labels is None else scores_of_table(table, result, reading.correlation, labels),
+            scores,
             alternatives=lists,
         )
         files = {
@@ -147,7 +151,7 @@ def fit(
             "scores.csv": section.scores,
         }
         if lists:
-            files["alternatives.csv"] = alternatives.rows_of_all(lists)
+            files["alternatives.csv"] = alternatives.rows(lists)
             files["alternatives.json"] = {"components": [each.to_dict() for each in lists]}
         files["certificate.zip"] = result.certificate
         asked |= {"color": color, "alternatives": tolerance}

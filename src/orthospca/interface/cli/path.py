@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -112,7 +112,7 @@ def path(
 
     job.show(
         lambda: {**found.to_dict(), **{name: each.to_dict() for name, each in done.items()}},
-        replace(found.table(), words=()),  # they are in the report
+        found.table().numbers,  # they are in the report
         *(part for each in done.values() for part in ("", each.table())),
     )
     return job.end(all(each.status.finished for each in (found, *done.values())))

@@ -15,7 +15,7 @@ from orthospca.interface.alternatives import below_best, most_frequent
 from orthospca.interface.plots.results import NOTHING, in_groups
 from orthospca.interface.plots.spec import XY, Axis, Band, Dots, Grid, Line, Mark
 from orthospca.interface.plots.text import counted, not_shown, plain, signed
-from orthospca.result import Component, Status, format_gap
+from orthospca.result import format_gap
 
 if TYPE_CHECKING:
     from orthospca.choosing.cross_validation import CrossValidation
@@ -32,55 +32,29 @@ def together(count: int) -> str:
     return "the first component" if count == 1 else f"{count} components together"
 
 
-def path_variance(path: SparsityPath) -> XY:
-    """Variance by sparsity, with what is proved."""
-    results = list(path.results)
-    sums = [float(result.variances.sum()) for result in results]
-    bounds = [float(np.maximum(r.upper_bounds, r.variances).sum()) for r in results]
-    done = [result.status.finished for result in results]
-    found = [(v, b, d, "") for v, b, d in zip(sums, bounds, done, strict=True)]
+def path_variance(path: SparsityPath, about: str = "") -> XY:
+    """Variance by sparsity, with what is proved; something else may be said about it."""
+    results = path.results
     total = results[0].total_variance if results else math.nan
-    count = max((result.n_components for result in results), default=1)
-    caption = f"Variance of {together(count)}. Take the point from which further variables are no "
-    caption += "longer worth reading."
-    return _by_sparsity(path.sparsities[: len(results)], found, total, count, caption)
-
-
-def stage_variance(stages: Sequence[Component], total: float) -> XY:
-    """The certified variance of the first component for every smaller number of variables."""
-    found = [
-        (c.variance, max(c.upper_bound, c.variance), c.status is Status.OPTIMAL, format_gap(c.gap))
-        for c in stages
-    ]
-    caption = (
-        "The best first component for every smaller number of variables: the solver meets all of "
-        "them on its way, with their proofs. Where the line is flat, a sparser component does as "
-        "well."
-    )
-    return _by_sparsity(range(1, len(found) + 1), found, total, 1, caption)
-
-
-def _by_sparsity(
-    sparsities: Sequence[int],
-    found: Sequence[tuple[float, float, bool, str]],
-    total: float,
-    count: int,
-    caption: str,
-) -> XY:
-    """A line through variances; of each also its bound, whether it is certified, and its gap."""
     scale, unit = (100.0 / total, " %") if total > 0.0 else (1.0, "")
-    values, bounds = [scale * v for v, _, _, _ in found], [scale * b for _, b, _, _ in found]
-    is_open = [not done for _, _, done, _ in found]
+    values = [scale * float(result.variances.sum()) for result in results]
+    bounds = [scale * float(np.maximum(r.upper_bounds, r.variances).sum()) for r in results]
+    is_open = [not result.status.finished for result in results]
+    count = max((result.n_components for result in results), default=1)
+    caption = about or (
+        f"Variance of {together(count)}. Take the point from which further variables are no "
+        "longer worth reading."
+    )
     tips = [
-        f"at most {counted(p)}: {plain(v)}{unit}\n"
-        + (f"{'certified, ' * done}gap {gap}" if gap else f"proved bound {plain(b)}{unit}")
-        for p, v, b, (_, _, done, gap) in zip(sparsities, values, bounds, found, strict=True)
+        f"at most {counted(p)}: {plain(v)}{unit}\nproved bound {plain(b)}{unit}, gap "
+        f"{format_gap(float(result.gaps.max()))}"
+        for p, v, b, result in zip(path.sparsities, values, bounds, results, strict=True)
     ]
-    marks: list[Mark] = [Line("certified", sparsities, values, tips, hollow=is_open)]
+    marks: list[Mark] = [Line("certified", path.sparsities, values, tips, hollow=is_open)]
     if any(is_open):
         caption += " Hollow points have an open gap, and the band is what is left to prove."
         if all(map(math.isfinite, bounds)):
-            marks.insert(0, Band("", sparsities, values, upper=bounds))
+            marks.insert(0, Band("", path.sparsities, values, upper=bounds))
     return XY(
         "path",
         f"Variance of {together(count)} by sparsity",

@@ -254,7 +254,7 @@ def _selection_table(found: Stability) -> Html:
     text, caption = ("variable", "in all rows"), "How often variables are selected"
     numbers = table(lines, text, caption=caption, kind="sortable", tall=True)
     caption = "Agreement of the components of resamples with those of all rows"
-    agreement = shown(found.table(), caption=caption)
+    agreement = shown(found.table().numbers, caption=caption)
     return Html(agreement + folded("The numbers", numbers))
 
 

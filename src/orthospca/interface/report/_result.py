@@ -29,6 +29,7 @@ from orthospca.interface.report._parts import (
     verdict,
 )
 from orthospca.interface.report._section import Section
+from orthospca.path import SparsityPath
 from orthospca.result import Component, Result, Status, format_gap
 
 METHODS = {
@@ -329,27 +330,16 @@ def _variance(section: Section) -> Panel:
 
 
 def _fewer_variables(section: Section) -> Panel:
-    path, names = section.result.path, section.names
-    rows = []
-    before: set[int] = set()
-    for p, c in enumerate(path, start=1):
-        now = set(c.support.tolist())
-        changed = {"enter": now - before, "leave": before - now}
-        row = {
-            "variables": p,
-            "variance": f"{c.variance:#.6g}",
-            "proved bound": f"{c.upper_bound:#.6g}",
-            "gap": format_gap(c.gap),
-        }
-        for name, which in changed.items():
-            row[name] = ", ".join(names[j] for j in results.strongest(c.vector, which))
-        rows.append(row)
-        before = now
-    numbers = table(rows, ("enter", "leave"), caption="The first component by sparsity")
-    drawn = [figure(choosing.stage_variance(path, section.result.total_variance), numbers=numbers)]
-    X = np.array([c.vector for c in path])
+    path, names = SparsityPath.of_first(section.result), section.names
+    about = (
+        "The best first component for every smaller number of variables: the solver meets all of "
+        "them on its way, with their proofs. Where the line is flat, a sparser component does as "
+        "well."
+    )
+    drawn = [figure(choosing.path_variance(path, about), numbers=shown(path.table()))]
+    X = path.loadings()
     if np.any(X, axis=0).sum() <= MOST_NAMES // 2 and len(path) <= 2 * MOST_NUMBERS:
-        grid = choosing.path_loadings(X, range(1, len(path) + 1), names, 0, MOST_NAMES)
+        grid = choosing.path_loadings(X, path.sparsities, names, 0, MOST_NAMES)
         drawn.append(figure(replace(grid, name="path-variables")))
     lead = "What the first component would explain with fewer variables."
     return Panel("sparsity", "Fewer variables", (side_by_side(*drawn),), lead)
@@ -358,7 +348,9 @@ def _fewer_variables(section: Section) -> Panel:
 def _proof(section: Section) -> Panel:
     result = section.result
     tall = result.n_components > 20
-    numbers = shown(result.table(True), caption="Variances and bounds", kind="sortable", tall=tall)
+    numbers = shown(
+        result.table(True).numbers, caption="Variances and bounds", kind="sortable", tall=tall
+    )
     content: list[object] = [numbers]
     lead = "How far each component is proved to be the best of its stage, and how to check it."
     if words.is_set(result):
