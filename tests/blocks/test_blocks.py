@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import orthospca
+from orthospca import solve
 from orthospca.blocks.partition import Blocks, block_diagonalize, threshold_sweep
+from orthospca.model.result import ClosedBy
 
 
 def components_by_search(matrix: np.ndarray, threshold: float) -> list[list[int]]:
@@ -170,3 +172,12 @@ def test_thresholded_blocks_are_indefinite(load_matrix) -> None:
     assert np.linalg.eigvalsh(thresholded)[0] == pytest.approx(-471, abs=1)
     kept = block_diagonalize(Q, 100.0).matrix(Q)
     assert np.linalg.eigvalsh(kept)[0] > -1e-9
+
+
+def test_what_closed_a_component_of_blocks() -> None:
+    """Tests that the bounds of blocks are named, and an earlier stage only where it is smaller."""
+    block = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]])
+    Q = np.kron(np.diag([3.0, 2.0, 1.0]), block)
+    result = solve(Q, 2, 3)
+    assert result.stages[0].closed_by is ClosedBy.BLOCKS
+    assert {c.closed_by for c in result} <= {ClosedBy.BLOCKS, ClosedBy.CAP}

@@ -23,7 +23,7 @@ from orthospca.blocks.partitioned import PartitionedMatrix
 from orthospca.blocks.state import BlockState
 from orthospca.blocks.tasks import BlockWatch, Supervisor, solve_block
 from orthospca.model.limits import Watch
-from orthospca.model.result import Progress, Status
+from orthospca.model.result import ClosedBy, Progress, Status
 from orthospca.model.settings import Settings
 from orthospca.model.tolerance import Tolerance
 from orthospca.numerics.rounding import add_up, mul_up
@@ -187,7 +187,8 @@ class BlockStages:
 
     def _report(self) -> None:
         upper = self.upper_given(float(self._uppers().max()))
-        self.watch.report(self.nodes, len(self._waiting()), self._lower(), upper)
+        waiting = len(self._waiting())
+        self.watch.report(self.nodes, waiting, self._lower(), upper, ClosedBy.BLOCKS)
 
     def _candidate(self, block: BlockState) -> Candidate:
         """The candidate of a block in the original problem, with its variance there."""
@@ -207,10 +208,11 @@ class BlockStages:
         watch = BlockWatch(self.watch.seconds_left, None, Supervisor(self.watch))
         cutoff = self.settings.tolerance.cutoff(best.value)
         upper = self.problem.bound(request, self.blocks, best, cutoff, watch)
+        by = ClosedBy.CAP if request.cap < upper else ClosedBy.BLOCKS
         upper = max(min(upper, request.cap), best.value)
         status = self._status(best.value, upper, stopped)
-        self.watch.report(self.nodes, 0, best.value, upper)
-        return Outcome(best, upper, status, self.nodes, guarantee=guarantee)
+        self.watch.report(self.nodes, 0, best.value, upper, by)
+        return Outcome(best, upper, status, self.nodes, guarantee=guarantee, closed_by=by)
 
     def _guarantee(self, leader: BlockState, best: Candidate) -> float:
         """``(p-1)δ' + ε`` or ``2pδ + ε``, rounded upwards."""

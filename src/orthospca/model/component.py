@@ -75,8 +75,6 @@ class ClosedBy(str, Enum):
     """All supports were tested."""
     BLOCKS = "blocks"
     """Bounds of all blocks, and of what the threshold ignores."""
-    SET = "set"
-    """The bound of a set of components."""
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from types import FrameType
+from contextlib import AbstractContextManager
 
+from orthospca._interrupts import heeding
 from orthospca.model.clock import Clock
 from orthospca.model.journal import HEARTBEAT, Callback, Journal
 from orthospca.model.result import ClosedBy, Progress, Status
@@ -114,30 +111,13 @@ class Watch:
         if self.journal.tell(entry):
             self.interrupted = True
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Let Ctrl-C end the search at its next step instead of tearing a computation apart.
+    def listening(self) -> AbstractContextManager[None]:
+        """Let Ctrl-C end the search at its next step instead of tearing a computation apart."""
 
-        A second Ctrl-C raises ``KeyboardInterrupt`` as usual.  Handlers that the program has set up
-        itself are left alone, and so are threads other than the main one.
-        """
-        ours = (
-            threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        )
-        if not ours:
-            yield
-            return
-
-        def note(number: int, frame: FrameType | None) -> None:
+        def note() -> None:
             self.interrupted = True
-            signal.signal(signal.SIGINT, signal.default_int_handler)
 
-        signal.signal(signal.SIGINT, note)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        return heeding(note)
 
 
 class QuietWatch(Watch):

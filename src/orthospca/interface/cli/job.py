@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -12,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from orthospca import DataCovariance, Result, Status, solve
 from orthospca._errors import InputError
+from orthospca._interrupts import heeding
 from orthospca._typing import Array
 from orthospca.interface import plotting, screen
 from orthospca.interface.cli.options import (
@@ -120,7 +119,8 @@ class Job:
         if self.folder is None:
             return
         place = self._place = Folder(self.folder)
-        with patiently() as was_pressed:
+        pressed = threading.Event()
+        with heeding(pressed.set):
             run = self._record(settings)
             aside = place.keep_earlier(self._files, self._files[0], run, status)
             if aside is not None:
@@ -130,7 +130,7 @@ class Job:
                     self.screen.say(f"{name} not written: matplotlib is not installed")
                 elif content is not None:
                     place.write(name, content, run)
-            self._no_report = was_pressed()
+            self._no_report = pressed.is_set()
 
     def _record(self, settings: dict[str, Any]) -> Run:
         """What is asked: how the file is read, and how it is solved."""
@@ -227,31 +227,3 @@ def solve_shown(
 def command_line() -> str:
     """The command that is running, as it would be typed."""
     return shlex.join(["orthospca", *sys.argv[1:]])
-
-
-@contextmanager
-def patiently() -> Iterator[Callable[[], bool]]:
-    """Let Ctrl-C wait until files that take a moment are written; a second one does not.
-
-    Yields
-    ------
-    callable
-        Whether it was pressed.
-    """
-    pressed: list[int] = []
-    ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-
-    def note(number: int, frame: FrameType | None) -> None:
-        pressed.append(number)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    if ours:
-        signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: bool(pressed)
-    finally:
-        if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
