@@ -9,6 +9,9 @@ Two hypothesis profiles are chosen by the environment variable ``HYPOTHESIS_PROF
   instead of hypothesis, 40 and more of them;
 - ``full`` has 30, new ones each time: hundreds of each promise.
 
+Slow tests that go through hundreds of seeds take every 23rd; ``TEST_STRIDE=1`` takes all of them
+(`helpers.seeds`).
+
 The reference matrices are not part of the project. Tests that need them look in the folder named by
 ``ORTHOSPCA_DATA`` and are skipped, with a reason, where it is not set.
 

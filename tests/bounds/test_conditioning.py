@@ -34,6 +34,7 @@ from helpers.cases import (
 )
 from helpers.critical import Critical, first_level
 from helpers.exact import exceeds
+from helpers.seeds import SHARE, spread
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.conditioning import compiled, parts, walk
 from orthospca.bounds.conditioning import step as steps
@@ -184,7 +185,7 @@ def test_no_index_of_a_support_above_the_level_is_dropped(tuning: WalkTuning) ->
 @pytest.mark.parametrize("tuning", TUNINGS)
 def test_no_index_of_a_support_above_the_level_is_dropped_at_length(tuning: WalkTuning) -> None:
     """Tests many more of them."""
-    check_frames(range(2070, 3500), tuning)
+    check_frames(spread(2070, 3500), tuning)
 
 
 def check_best(case: Case, best: Candidate, incumbent: Candidate) -> None:
@@ -253,7 +254,7 @@ def test_search_of_a_node(tuning: WalkTuning, way: dict[str, Any]) -> None:
 @pytest.mark.parametrize("tuning", TUNINGS)
 def test_search_of_a_node_at_length(tuning: WalkTuning, way: dict[str, Any]) -> None:
     """Tests many more of them."""
-    check_dives(range(3042, 4500), replace(tuning, **way))
+    check_dives(spread(3042, 4500), replace(tuning, **way))
 
 
 def check_restarts(seeds: range, tuning: WalkTuning) -> None:
@@ -556,7 +557,7 @@ def test_the_tree_is_a_certificate_at_length(
 ) -> None:
     """Tests many more trees."""
     tuning = WalkTuning(enumerate_below=enumerate_below, full_share=full_share, **way)
-    check_trees(range(5015, 5300), tuning)
+    check_trees(spread(5015, 5300), tuning)
 
 
 def test_the_factor_of_the_trace_free_norm() -> None:
@@ -646,7 +647,7 @@ def test_rounding_never_rules_out_a_support_above_the_level_at_length(
 ) -> None:
     """Tests thousands of supports."""
     tuning = WalkTuning(full_share=full_share)
-    wrong, _ = false_proofs(range(120, 16_000), constrained, tuning)
+    wrong, _ = false_proofs(spread(120, 16_000), constrained, tuning)
     assert wrong == []
 
 
@@ -693,7 +694,7 @@ def test_rounding_in_a_whole_search(enumerate_below: int, way: dict[str, Any]) -
 @pytest.mark.parametrize("enumerate_below", [1, 64])
 def test_rounding_in_a_whole_search_at_length(enumerate_below: int, way: dict[str, Any]) -> None:
     """Tests many more of them."""
-    search_critical(range(120, 8000), WalkTuning(enumerate_below=enumerate_below, **way))
+    search_critical(spread(120, 8000), WalkTuning(enumerate_below=enumerate_below, **way))
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e-100, 1.0, 1e100])
@@ -990,7 +991,7 @@ def test_interrupt_at_some_lines(budgets: tuple[float, ...]) -> None:
 @pytest.mark.parametrize("budgets", STAGE_BUDGETS[:7])
 def test_interrupt_at_any_line(budgets: tuple[float, ...]) -> None:
     """Tests Ctrl-C before every line."""
-    assert interrupt_lines(range(100_000), budgets) > 10
+    assert interrupt_lines(spread(0, 100_000), budgets) > 10 * SHARE
 
 
 # What is kept

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from helpers.critical import Critical, first_level
+from helpers.seeds import spread
 from orthospca import solve
 from orthospca.bounds.conditioning import compiled
 from orthospca.bounds.conditioning.parts import Part
@@ -259,7 +260,7 @@ def test_rounding_never_rules_out_a_support_above_the_level(constrained: bool, s
 @pytest.mark.parametrize("constrained", [False, True])
 def test_rounding_at_length(constrained: bool, share: int) -> None:
     """Tests thousands of them."""
-    wrong, _ = false_proofs(range(120, 12_000), constrained, share)
+    wrong, _ = false_proofs(spread(120, 12_000), constrained, share)
     assert wrong == []
 
 

@@ -10,6 +10,7 @@ import pytest
 from helpers.certificates import Rung, forge
 from helpers.forger import checker
 from helpers.problems import DATA, MATRICES
+from helpers.seeds import spread
 from helpers.wide import tuned
 from orthospca import DataCovariance, solve
 from orthospca.facade import solve_with
@@ -41,7 +42,7 @@ def test_data(kind: str) -> None:
 @pytest.mark.parametrize("kind", DATA)
 def test_data_at_length(kind: str) -> None:
     """Tests more of them."""
-    assert not refused(kind, range(8, 80))
+    assert not refused(kind, spread(8, 80))
 
 
 def test_features_that_are_used_up() -> None:

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 import orthospca
 from helpers.problems import DATA, MATRICES
+from helpers.seeds import spread
 from helpers.wide import tuned
 from orthospca import (
     Certificate,
@@ -66,7 +67,7 @@ def test_random_problems(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("kind", MATRICES)
 def test_many_random_problems(kind: str) -> None:
     """Tests more of them."""
-    for seed in range(100, 120):
+    for seed in spread(100, 120):
         check_random(kind, seed)
 
 

@@ -35,6 +35,7 @@ from helpers.joint import (
     set_with,
     small_set,
 )
+from helpers.seeds import spread
 from orthospca import Certificate, DataCovariance, alternatives, datasets, solve, verify
 from orthospca._errors import InputError
 from orthospca.certificate.joint import make_joint_certificate
@@ -181,7 +182,7 @@ def test_random_problems(part: int) -> None:
 @pytest.mark.parametrize("part", range(6))
 def test_many_random_problems(part: int) -> None:
     """Tests more of them."""
-    for seed in range(100 + 150 * part, 250 + 150 * part):
+    for seed in spread(100 + 150 * part, 250 + 150 * part):
         check(random_set(seed))
 
 
@@ -458,7 +459,7 @@ def test_corruptions(how: str) -> None:
 def test_many_corruptions(how: str) -> None:
     """Tests more of them."""
     for seed in SEEDS:
-        for number in range(4, 100):
+        for number in spread(4, 100):
             corrupted(how, seed, number)
 
 

@@ -26,6 +26,7 @@ from helpers.lists import (
     with_one_more,
     without,
 )
+from helpers.seeds import spread
 from orthospca import Certificate, DataCovariance, alternatives, datasets, solve, verify
 from orthospca._errors import InputError
 
@@ -106,7 +107,7 @@ def test_random_problems(part: int) -> None:
 @pytest.mark.parametrize("part", range(8))
 def test_many_random_problems(part: int) -> None:
     """Tests more of them."""
-    for seed in range(100 + 100 * part, 200 + 100 * part):
+    for seed in spread(100 + 100 * part, 200 + 100 * part):
         check_random(seed)
 
 
@@ -397,7 +398,7 @@ def test_corruptions(how: str) -> None:
 def test_many_corruptions(how: str) -> None:
     """Tests more of them."""
     for seed in SEEDS:
-        for number in range(6, 120):
+        for number in spread(6, 120):
             corrupted(how, seed, number)
 
 

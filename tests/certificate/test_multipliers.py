@@ -23,6 +23,7 @@ from helpers.certificates import (
 from helpers.corruptions import other_float
 from helpers.forger import checker, lowest, stage_of
 from helpers.problems import DATA, MATRICES
+from helpers.seeds import SHARE, spread
 from helpers.share import ShareNode, random_multipliers
 from helpers.wide import tuned
 from orthospca import Certificate, DataCovariance, Status, solve
@@ -151,7 +152,7 @@ def test_small_problems() -> None:
 @pytest.mark.slow
 def test_many_small_problems() -> None:
     """Tests the same at length."""
-    assert check_small(range(16, 1000)) > 500
+    assert check_small(spread(16, 1000)) > 500 * SHARE
 
 
 # What the checker takes for proved of a node
@@ -212,7 +213,7 @@ def test_no_level_is_accepted_that_is_exceeded() -> None:
 @pytest.mark.slow
 def test_no_level_is_accepted_that_is_exceeded_at_length() -> None:
     """Tests many more nodes."""
-    assert sum(claims_of(seed) for seed in range(16, 3000)) > 1000
+    assert sum(claims_of(seed) for seed in spread(16, 3000)) > 1000 * SHARE
 
 
 def test_the_checker_proves_what_the_solver_proves() -> None:
@@ -400,7 +401,7 @@ def test_changes_at_random(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["matrix", "factor"])
 def test_many_changes_at_random(kind: str) -> None:
     """Tests the same at length."""
-    for seed in range(60, 5000):
+    for seed in spread(60, 5000):
         attacked(kind, seed)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers.seeds import spread
 from helpers.unequal import unequal_problem
 from orthospca import solve, verify
 
@@ -69,4 +70,4 @@ def test_random_problems(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", range(35))
 def test_many_random_problems(tmp_path: Path, part: int) -> None:
     """Tests thousands of problems."""
-    check_random(range(100 * part, 100 * (part + 1)), tmp_path / "random.zip")
+    check_random(spread(100 * part, 100 * (part + 1)), tmp_path / "random.zip")

@@ -13,6 +13,7 @@ import pytest
 
 from helpers import strategies
 from helpers.critical import first_level
+from helpers.seeds import SHARE, spread
 from helpers.share import ShareNode, Tight, random_multipliers
 from orthospca.bounds.share.claim import Claim, Multipliers
 
@@ -52,7 +53,7 @@ def test_any_multipliers_prove_a_bound(part: int) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_any_multipliers_prove_a_bound_at_length(part: int) -> None:
     """Tests four thousand more of them."""
-    assert check_bounds(range(NODES + part, NODES + 700, 4)) >= 1000
+    assert check_bounds(spread(NODES + part, NODES + 700, 4)) >= 1000 * SHARE
 
 
 def test_multipliers_that_are_not_finite_prove_the_eigenvalue() -> None:
@@ -113,7 +114,7 @@ def test_largest_eigenvalues_that_nearly_tie() -> None:
 @pytest.mark.slow
 def test_critical_bounds_at_length() -> None:
     """Tests a thousand such problems more."""
-    check_critical(range(100, 1100))
+    check_critical(spread(100, 1100))
 
 
 def lowest(truth: float, size: float, claim: Claim, proves) -> float | None:
@@ -165,7 +166,7 @@ def test_features_at_critical_levels() -> None:
 @pytest.mark.slow
 def test_features_at_critical_levels_at_length() -> None:
     """Tests hundreds of such problems more."""
-    assert check_critical_fixing(range(24, 400)) >= 9000
+    assert check_critical_fixing(spread(24, 400)) >= 9000 * SHARE
 
 
 def check_fixing_of_nodes(seeds: range) -> int:
@@ -189,7 +190,7 @@ def test_features_of_nodes() -> None:
 @pytest.mark.slow
 def test_features_of_nodes_at_length() -> None:
     """Tests hundreds of nodes more."""
-    assert check_fixing_of_nodes(range(19, 260)) >= 2000
+    assert check_fixing_of_nodes(spread(19, 260)) >= 2000 * SHARE
 
 
 #: Features, places, and features included: the smallest nodes, and those with hardly a choice.

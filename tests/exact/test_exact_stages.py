@@ -10,13 +10,14 @@ import pytest
 
 from helpers.exact import ExactMatrix, nearly_orthogonal_support, support_above
 from helpers.problems import DATA, MATRICES, orthonormal
+from helpers.seeds import spread
 from helpers.stages import METHODS, exact_matrix_of, solve_stage, solve_wide_stage
 from orthospca import DataCovariance
 from orthospca.model.stage import Subproblem
 from orthospca.search.outcome import Outcome
 
 #: Stages of each method.
-COUNTS = [40, pytest.param(2000, marks=pytest.mark.slow)]
+SEEDS = [range(40), pytest.param(spread(40, 2000), marks=pytest.mark.slow)]
 
 
 def previous_components(rng: np.random.Generator) -> tuple[np.ndarray, int]:
@@ -38,12 +39,12 @@ def check(matrix: ExactMatrix, previous: np.ndarray, p: int, outcome: Outcome) -
         assert outcome.upper >= outcome.best.value
 
 
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("seeds", SEEDS, ids=["some", "many"])
 @pytest.mark.parametrize("method", METHODS)
-def test_stage_of_a_matrix(method: str, count: int) -> None:
+def test_stage_of_a_matrix(method: str, seeds: range) -> None:
     """Tests each method on matrices of every kind."""
     kinds = list(MATRICES.values())
-    for seed in range(count):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         previous, p = previous_components(rng)
         matrix = kinds[seed % len(kinds)](rng, len(previous))
@@ -52,11 +53,11 @@ def test_stage_of_a_matrix(method: str, count: int) -> None:
         check(exact_matrix_of(matrix), previous, p, outcome)
 
 
-@pytest.mark.parametrize("count", COUNTS)
-def test_stage_of_wide_data(count: int) -> None:
+@pytest.mark.parametrize("seeds", SEEDS, ids=["some", "many"])
+def test_stage_of_wide_data(seeds: range) -> None:
     """Tests data of every kind."""
     kinds = list(DATA.values())
-    for seed in range(count):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         previous, p = previous_components(rng)
         covariance = DataCovariance(kinds[seed % len(kinds)](rng, len(previous)))

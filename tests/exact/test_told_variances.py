@@ -16,6 +16,7 @@ from helpers.exact import (
     rounded_down,
     within_tolerance,
 )
+from helpers.seeds import spread
 from helpers.wide import solve_as_wide
 from orthospca import (
     Component,
@@ -85,7 +86,7 @@ def test_one_vector_and_little_else(part: int) -> None:
 @pytest.mark.parametrize("part", range(20))
 def test_many_of_one_vector_and_little_else(part: int) -> None:
     """Tests a thousand of them."""
-    check_matrices(range(50 * part, 50 * (part + 1)))
+    check_matrices(spread(50 * part, 50 * (part + 1)))
 
 
 @pytest.mark.parametrize("method", ["enumeration", "eigenvalue", "deflation"])

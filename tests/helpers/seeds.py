@@ -1,10 +1,17 @@
-"""How many random problems a test is given: a few at each change, all of them now and then."""
+"""How many random problems a test is given: a few at each change, more of them now and then."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
+
+#: Of the long loops, the slow tests run every so many-th problem; ``TEST_STRIDE=1`` runs all, for
+#: hours.  A prime, so that every kind of problem has its turn.
+STRIDE = int(os.environ.get("TEST_STRIDE", "23"))
+#: The part of them that is run.
+SHARE = 1 / STRIDE
 
 
 def seeds(fast: int, total: int) -> list[Any]:
@@ -14,3 +21,8 @@ def seeds(fast: int, total: int) -> list[Any]:
     show, ``make test-all`` does.
     """
     return [*range(fast), *(pytest.param(s, marks=pytest.mark.slow) for s in range(fast, total))]
+
+
+def spread(start: int, stop: int, step: int = 1) -> range:
+    """A part of ``range(start, stop, step)``, spread over all of it; how much is ``SHARE``."""
+    return range(start, stop, step * STRIDE)

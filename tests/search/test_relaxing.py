@@ -16,6 +16,7 @@ from helpers import strategies
 from helpers.brute_force import sequence
 from helpers.cases import EAGER, RELAXING, Supports, check_status, explored, supports_of
 from helpers.optimality import check_feasible, check_stages
+from helpers.seeds import SHARE, spread
 from helpers.strategies import Problem
 from orthospca import Result, Status
 from orthospca.bounds.share.method import ShareMethod
@@ -99,7 +100,7 @@ def test_every_feature_is_ruled_out_at_once() -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_sequences_are_optimal_at_length(part: int) -> None:
     """Tests more than a thousand problems."""
-    assert check_sequences(range(12 + part, 1140, 4), 7) > 1000
+    assert check_sequences(spread(12 + part, 1140, 4), 7) > 1000 * SHARE
 
 
 def check_parts(seeds: range) -> None:
@@ -138,7 +139,7 @@ def test_features_in_and_out() -> None:
 @pytest.mark.slow
 def test_features_in_and_out_at_length() -> None:
     """Tests hundreds of them."""
-    check_parts(range(60, 700))
+    check_parts(spread(60, 700))
 
 
 # Jobs

@@ -43,7 +43,7 @@ from helpers.cases import (
     supports_of,
 )
 from helpers.exact import exceeds
-from helpers.seeds import seeds
+from helpers.seeds import seeds, spread
 from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.model.limits import Watch
@@ -392,7 +392,7 @@ def test_stage_with_any_incumbent_at_length(
     name: str, disguise: bool, rank: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tests hundreds of such stages."""
-    check_stages(range(804, 1000), name, disguise, rank, monkeypatch)
+    check_stages(spread(804, 1000), name, disguise, rank, monkeypatch)
 
 
 @pytest.mark.parametrize("name", STAGES)
@@ -538,7 +538,7 @@ def test_share_bound_node_by_node(tuning: ShareTuning) -> None:
 @pytest.mark.parametrize("tuning", PATIENCES)
 def test_share_bound_node_by_node_at_length(tuning: ShareTuning, part: int) -> None:
     """Tests thousands of nodes more."""
-    check_nodes(range(510 + part, 1800, 3), tuning)
+    check_nodes(spread(510 + part, 1800, 3), tuning)
 
 
 @pytest.mark.parametrize("part", range(2))
