@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import pytest
@@ -16,17 +19,42 @@ from helpers.forger import checker
 from orthospca import DataCovariance, alternatives, datasets, solve
 from orthospca.interface.cli import app
 
-#: As ``python -I verify.py``, but that what is not to be there cannot be imported.
+#: As ``python -I verify.py``, but that what is not to be there cannot be imported.  One process
+#: answers all calls, each of which runs the file anew.
 ALONE = """
-import runpy, sys
+import contextlib, io, json, os, runpy, sys
 class Nothing:
     def find_spec(self, name, *more):
         if name.split(".")[0] in ("orthospca", "scipy", "pandas", "rich", "typer", "joblib"):
             raise ImportError(f"{name} is not there")
 sys.meta_path.insert(0, Nothing())
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
+for line in sys.stdin:
+    folder, *sys.argv = json.loads(line)
+    os.chdir(folder)
+    output, errors, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+        try:
+            runpy.run_path("verify.py", run_name="__main__")
+        except SystemExit as end:
+            code = end.code or 0
+        except BaseException as error:
+            code = 1
+            print("Traceback", repr(error), file=errors)
+    print(json.dumps([code, output.getvalue(), errors.getvalue()]), flush=True)
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def process() -> Iterator[None]:
+    """The process that has the checker and nothing else."""
+    run = [sys.executable, "-I", "-W", "error", "-c", ALONE]
+    with subprocess.Popen(run, stdin=PIPE, stdout=PIPE, encoding="utf-8") as child:
+        CHILD.append(child)
+        yield
+        CHILD.remove(child)
+
+
+CHILD: list[subprocess.Popen[str]] = []
 
 
 @pytest.fixture(autouse=True)
@@ -38,13 +66,13 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def alone(*arguments: object) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of the file by itself."""
-    ended = subprocess.run(
-        [sys.executable, "-I", "-W", "error", "-c", ALONE, "verify.py", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
-    return ended.returncode, ended.stdout, ended.stderr
+    (child,) = CHILD
+    assert child.stdin is not None
+    assert child.stdout is not None
+    print(json.dumps([str(Path.cwd()), "verify.py", *map(str, arguments)]), file=child.stdin)
+    child.stdin.flush()
+    code, output, errors = json.loads(child.stdout.readline())
+    return code, output, errors
 
 
 def command(*arguments: object) -> tuple[int, str, str]:
@@ -209,8 +237,10 @@ def test_limits() -> None:
 
 
 def test_the_module_can_be_run_too() -> None:
-    """Tests that the installed module answers as its copy does."""
+    """Tests that the installed module, and its copy as a script, answer as the command does."""
     solve(matrix(), 2, 1, proof=True).certificate.save("c.zip")
-    run = [sys.executable, "-m", "orthospca.verify", "c.zip"]
-    ended = subprocess.run(run, capture_output=True, text=True)
-    assert (ended.returncode, ended.stdout) == both("c.zip"), ended.stderr
+    for run in (["-m", "orthospca.verify"], ["-I", "-W", "error", "verify.py"]):
+        ended = subprocess.run([sys.executable, *run, "c.zip"], capture_output=True, text=True)
+        assert (ended.returncode, ended.stdout) == both("c.zip"), ended.stderr
+    ended = subprocess.run([sys.executable, "-I", "verify.py", "x.zip"], capture_output=True)
+    assert (ended.returncode, ended.stdout) == (2, b"")

@@ -23,7 +23,7 @@ def small_blocks(monkeypatch) -> None:
     """Blocks and tiles of any size, so that small data have many."""
     monkeypatch.setattr(cluster_module, "NARROWEST", 1)
     monkeypatch.setattr(cluster_module, "SMALLEST_CHUNK", 1)
-    monkeypatch.setattr(cluster_module, "TILE", 7)
+    monkeypatch.setattr(cluster_module, "TILE", 19)
     monkeypatch.setattr(cluster_module, "TILES_AT_ONCE", 5)
 
 
@@ -47,7 +47,7 @@ def covariance_of(X: np.ndarray, correlation: bool = False) -> np.ndarray:
     return Q
 
 
-CHUNKS = [(40, 90), (40, 20), (7, 90), (9, 23), (2, 45)]
+CHUNKS = [(40, 90), (40, 20), (7, 90), (9, 23), (5, 45)]
 
 
 @pytest.mark.parametrize("correlation", [False, True])
@@ -151,7 +151,7 @@ def test_chunks_are_worth_a_task(shape, chunks) -> None:
         assert (heights, widths) == data.chunks
 
 
-N, M, P = 3000, 120, 6
+N, M, P = 1200, 120, 6
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def assert_same(result: Result, expected: Result) -> None:
 
 
 @pytest.mark.xdist_group("cluster")
-@pytest.mark.parametrize("chunks", [(M, 1000), (50, 800)])
+@pytest.mark.parametrize("chunks", [(M, 520), (50, 520)])
 def test_threads_give_the_same_components(chunks, planted, in_memory) -> None:
     """Tests the scheduler that Dask has by default."""
     Q = DataCovariance(da.from_array(planted, chunks=chunks))
@@ -215,7 +215,7 @@ def test_cluster_gives_the_same_components(planted, in_memory, client, monkeypat
         raise AssertionError("the array came to this process")
 
     monkeypatch.setattr(cluster_module, "compute", watched)
-    data = da.from_array(planted, chunks=(50, 800))
+    data = da.from_array(planted, chunks=(50, 520))
     monkeypatch.setattr(da.Array, "compute", refuse)
     monkeypatch.setattr(da.Array, "__array__", refuse)
     Q = DataCovariance(data)
@@ -243,7 +243,7 @@ def test_cluster_loses_a_worker(planted, in_memory, client, monkeypatch) -> None
         return square(self, *arguments)
 
     monkeypatch.setattr(ClusterColumns, "square", kill_and_go_on)
-    Q = DataCovariance(da.from_array(planted, chunks=(50, 800)))
+    Q = DataCovariance(da.from_array(planted, chunks=(50, 520)))
     assert_same(solve_as_wide(Q, P, 3, gap=1e-2), in_memory)
     assert len(killed) == 1
     assert killed[0] not in client.scheduler_info()["workers"]
@@ -253,7 +253,7 @@ def test_cluster_loses_a_worker(planted, in_memory, client, monkeypatch) -> None
 def test_cluster_without_room_reads_again(planted, in_memory, client, monkeypatch) -> None:
     """Tests that blocks which the workers cannot keep are made anew for each product."""
     monkeypatch.setattr(cluster_module, "SHARE_OF_MEMORY", 0.0)
-    Q = DataCovariance(da.from_array(planted, chunks=(50, 800)))
+    Q = DataCovariance(da.from_array(planted, chunks=(50, 520)))
     assert not Q.source.kept
     expected = solve_as_wide(DataCovariance(planted), P, 1, gap=1e-2)
     assert_same(solve_as_wide(Q, P, 1, gap=1e-2), expected)

@@ -16,7 +16,7 @@ from helpers import strategies
 from helpers.brute_force import sequence
 from helpers.cases import EAGER, RELAXING, Supports, check_status, explored, supports_of
 from helpers.optimality import check_feasible, check_stages
-from helpers.seeds import SHARE, spread
+from helpers.seeds import SHARE, seeds, spread
 from helpers.strategies import Problem
 from orthospca import Result, Status
 from orthospca.bounds.share.method import ShareMethod
@@ -133,13 +133,13 @@ def check_parts(seeds: range) -> None:
 
 def test_features_in_and_out() -> None:
     """Tests nodes with features fixed in and out, in any stage."""
-    check_parts(range(60))
+    check_parts(range(30))
 
 
 @pytest.mark.slow
 def test_features_in_and_out_at_length() -> None:
     """Tests hundreds of them."""
-    check_parts(spread(60, 700))
+    check_parts(spread(30, 700))
 
 
 # Jobs
@@ -277,9 +277,10 @@ def test_callback_inside_the_relaxation(raises: bool) -> None:
 # Ladders that are given up
 
 
+@pytest.mark.parametrize("part", seeds(1, 3))
 @pytest.mark.parametrize("tuning", [*TUNINGS, RESISTING])
 def test_rungs_of_a_ladder_that_was_given_up(
-    tuning: Tuning, monkeypatch: pytest.MonkeyPatch
+    tuning: Tuning, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tests the bound of each sparsity below, from rungs that were not climbed too."""
     given_up = 0
@@ -291,7 +292,7 @@ def test_rungs_of_a_ladder_that_was_given_up(
         given_up += 1
 
     monkeypatch.setattr(Ladder, "give_up", give_up)
-    for seed in range(40):
+    for seed in range(14 * part, 14 * part + 14):
         rng = np.random.default_rng([seed, 23])
         n = int(rng.integers(6, 9))
         kind = strategies.KINDS[seed % len(strategies.KINDS)].replace("-", "_")
