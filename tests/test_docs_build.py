@@ -45,24 +45,34 @@ def formulas() -> ModuleType:
     return loaded("_ext/offline_math.py")
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory) -> Path:
-    """The pages, built as ``make docs`` does: a warning is an error."""
-    folder = tmp_path_factory.mktemp("pages")
-    options = ["-q", "-W", "--keep-going", "-b", "html", "-d", str(folder / "trees")]
+def build(builder: str, folder: Path) -> Path:
+    """Build the pages as ``make docs`` does: a warning is an error."""
+    options = ["-q", "-W", "--keep-going", "-b", builder, "-d", str(folder / "trees")]
     done = subprocess.run(
-        [sys.executable, "-m", "sphinx", *options, str(DOCS), str(folder / "html")],
+        [sys.executable, "-m", "sphinx", *options, str(DOCS), str(folder / builder)],
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    return folder / "html"
+    return folder / builder
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """All pages, with their pictures and the example report."""
+    return build("html", tmp_path_factory.mktemp("pages"))
+
+
+def test_pages_are_read_without_a_warning(tmp_path):
+    """Tests every page, docstring and reference, without drawing pictures or writing HTML."""
+    build("dummy", tmp_path)
 
 
 def theory(built: Path) -> list[Path]:
     return sorted((built / "theory").glob("*.html"))
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere_and_no_link_is_broken(built, links):
     """Tests every link inside, with its place on the page, and everything that a page loads."""
     report = links.check(built)
@@ -70,6 +80,7 @@ def test_nothing_is_loaded_from_elsewhere_and_no_link_is_broken(built, links):
     assert report.inside > 1000
 
 
+@pytest.mark.slow
 def test_formulas_are_mathml(built):
     """Tests that formulas are set by the browser alone: as many as there are, and no script."""
     for page in theory(built):
@@ -81,6 +92,7 @@ def test_formulas_are_mathml(built):
     assert shown >= source.count("$$") / 2 > 50
 
 
+@pytest.mark.slow
 def test_numbers_of_formulas_are_shown(built):
     """Tests that a tag in the source is a number at the margin of the page."""
     source = (DOCS / "theory" / "conditioning.md").read_text(encoding="utf-8")
@@ -89,6 +101,7 @@ def test_numbers_of_formulas_are_shown(built):
         assert f'<span class="formula-number">({tag})</span>' in page
 
 
+@pytest.mark.slow
 def test_the_font_has_every_character_of_the_formulas(built):
     """Tests that the font is there with its mathematical table, for all that pages show."""
     from fontTools.ttLib import TTFont
@@ -108,6 +121,7 @@ def test_the_font_has_every_character_of_the_formulas(built):
     assert "formulas.woff" in (built / "_static" / "pages.css").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_gallery_shows_every_plot(built):
     """Tests that each public plotting function has a picture, and the call that draws it."""
     from orthospca import plotting
@@ -122,6 +136,7 @@ def test_the_gallery_shows_every_plot(built):
         assert f"{name}.svg" in page and f"plotting.{name}(" in shown
 
 
+@pytest.mark.slow
 def test_pictures_say_what_they_show(built):
     """Tests that no picture of our own pages has an empty description."""
     for page in [built / "index.html", built / "gallery.html"]:
@@ -131,6 +146,7 @@ def test_pictures_say_what_they_show(built):
             assert re.search(r'alt="[^"]{10,}"', picture), picture
 
 
+@pytest.mark.slow
 def test_the_landing_page_shows_an_example_report(built):
     """Tests that the report is what the command line writes, with its files beside it."""
     page = (built / "index.html").read_text(encoding="utf-8")
@@ -141,6 +157,7 @@ def test_the_landing_page_shows_an_example_report(built):
         assert f'href="example/{name}"' in page and (built / "example" / name).exists()
 
 
+@pytest.mark.slow
 def test_nothing_is_generated_into_the_source(built):
     """Tests that a build leaves the checkout as it was."""
     for name in ("example", "_static/gallery", "_static/formulas.woff"):

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 import orthospca
 from helpers.problems import DATA, MATRICES
-from helpers.seeds import spread
+from helpers.seeds import seeds, spread
 from helpers.wide import tuned
 from orthospca import (
     Certificate,
@@ -116,7 +116,7 @@ def test_thresholds_and_blocks() -> None:
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("correlation", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(2, 4))
 def test_data_that_are_never_formed(seed: int, correlation: bool, sparse: bool) -> None:
     """Tests the factor of a covariance as the problem, every stage."""
     rng = np.random.default_rng(seed)

@@ -219,7 +219,7 @@ def test_no_level_is_accepted_that_is_exceeded_at_length() -> None:
 def test_the_checker_proves_what_the_solver_proves() -> None:
     """Tests that the bound of a claim is accepted, up to rounding."""
     proved = 0
-    for seed in range(150):
+    for seed in range(60):
         node = ShareNode.random(seed)
         stage = stage_of(node.matrix, node.previous)
         if stage.spent[node.allowed].any() or len(node.allowed) <= node.p:
@@ -235,7 +235,7 @@ def test_the_checker_proves_what_the_solver_proves() -> None:
         walk = checker._Walk(stage, np.sort(stage.usable), node.p, level, level)
         walk.check_claim(node.included, node.free, node.free, node.free[:0], given(multipliers), "")
         proved += 1
-    assert proved > 40
+    assert proved > 15
 
 
 # Forged ones
@@ -393,15 +393,15 @@ def attacked(kind: str, seed: int) -> bool:
 @pytest.mark.parametrize("kind", ["matrix", "factor"])
 def test_changes_at_random(kind: str) -> None:
     """Tests that nothing false is ever accepted."""
-    accepted = sum(attacked(kind, seed) for seed in range(60))
-    assert 0 < accepted < 40
+    accepted = sum(attacked(kind, seed) for seed in range(40))
+    assert 0 < accepted < 27
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["matrix", "factor"])
 def test_many_changes_at_random(kind: str) -> None:
     """Tests the same at length."""
-    for seed in spread(60, 5000):
+    for seed in spread(40, 5000):
         attacked(kind, seed)
 
 
