@@ -293,7 +293,8 @@ def _solve(
             stages = _stages_of_matrix(problem, threshold, settings, watch)
         recorder = None
         if settings.proof:
-            recorder = Recorder(*certified_by(problem), problem.sparsity, settings, resume)
+            certified = certified_by(problem)
+            recorder = Recorder(*certified, problem.sparsity, settings, resume, problem.demands)
             known = recorder.finished or known
         sequence = (stages, problem.sparsity, settings.tolerance, watch, known, recorder)
         found = run_stages(*sequence, problem.demands)
@@ -350,8 +351,6 @@ def _refuse_demands(demands: Demands, settings: Settings) -> None:
         what = "objective='joint'"
     elif settings.method is Method.DEFLATION:
         what = "method='deflation'"
-    elif settings.proof and demands.binding:
-        what = "proof"
     else:
         return
     named = {
@@ -394,9 +393,10 @@ def _solve_together(
         found, note = answer.found, answer.note
         together = _bound_of_all(problem, settings, found, watch)
         if settings.proof:
-            certificate = Recorder(*certified_by(problem), problem.sparsity, settings, None).close(
-                found
+            recorder = Recorder(
+                *certified_by(problem), problem.sparsity, settings, None, problem.demands
             )
+            certificate = recorder.close(found)
     return _result(problem, settings, watch, found, names, note, certificate, together)
 
 

@@ -13,6 +13,10 @@ rung claims a bound b_s for s nonzeros, for one of these reasons:
 - CAP: an earlier stage, in which more vectors are feasible, has that bound;
 - SUMS: no support has rows with larger sums, or of data variances with a larger sum.
 
+More may be asked of the components: features that a support contains (F, the included; they count
+against p), or does not (E), vectors before the first component, or that no feature serves two of
+them.  Such a ladder begins with a rung for F alone, and the border rule does not speak of F.
+
 Another kind of certificate says of a list of supports: *no other one reaches the level L*.  The
 argument is the same ladder, but that it ends with a tree, which may end in supports listed.
 
@@ -52,6 +56,8 @@ FORMAT, VERSION = "orthospca-certificate", 2
 VERSIONS = {"components": VERSION, "alternatives": 3, "joint": 3}
 #: Since which version steps of a tree may rest on multipliers, whatever is claimed.
 WITH_MULTIPLIERS = 4
+#: Since which version more may be asked than a sparsity, and by which entries of the problem.
+WITH_DEMANDS, DEMANDS = 5, ("include", "exclude", "relation", "previous")
 #: Arrays of theirs, the only ones in single precision.
 SINGLES = ("/pairs.npy", "/ratios.npy", "/prices.npy")
 SINGLE, SIEVE, CAP, SUMS = range(4)
@@ -82,6 +88,8 @@ LARGEST_LEAF, LARGEST_END = 100_000, 2**18
 PENALTIES = (0.0, 10.0, 1e3, 1e5)
 #: Rounds of weights that a step is given, and whether what each of them shows is used.
 WEIGHTS = ((3, False), (8, True))
+#: Products of vectors that are orthonormal but for rounding, and what is too small to be inverted.
+ORTHONORMAL, SMALLEST_SHARE = 1e-8, 1e-12
 #: A difference, as a share of the largest entry, that sums in another order may cause.
 ROUNDING = 1e-12
 
@@ -246,7 +254,7 @@ def read(path: Any, max_bytes: float | None = MAX_BYTES) -> tuple[dict[str, Any]
                 raise ValueError("manifest.json is too long")
             contents = {member.filename: _unpacked(archive, member) for member in members}
         manifest = json.loads(contents.pop("manifest.json").decode("utf-8"))
-        known = (*VERSIONS.values(), WITH_MULTIPLIERS)
+        known = (*VERSIONS.values(), WITH_MULTIPLIERS, WITH_DEMANDS)
         if manifest["format"] != FORMAT or manifest["version"] not in known:
             raise ValueError("not a certificate of a version that is known")
         return manifest, {name: _array(name, data) for name, data in contents.items()}
@@ -283,10 +291,16 @@ def _array(name: str, data: bytes) -> Array:
     return np.frombuffer(data, dtype=dtype, offset=stream.tell()).reshape(shape)
 
 
-def version_of(claim: str, arrays: Mapping[str, Array]) -> int | None:
+def version_of(
+    claim: str, arrays: Mapping[str, Array], problem: Mapping[str, Any] | None = None
+) -> int | None:
     """Which version has what there is; None if there is no such claim."""
+    if claim not in VERSIONS:
+        return None
+    if any(name in (problem or {}) for name in DEMANDS):
+        return WITH_DEMANDS
     newer = any(name.endswith("/claims.npy") for name in arrays)
-    return WITH_MULTIPLIERS if newer and claim in VERSIONS else VERSIONS.get(claim)
+    return WITH_MULTIPLIERS if newer else VERSIONS[claim]
 
 
 def fingerprint(matrix: Array) -> str:
@@ -317,9 +331,9 @@ class _Check:
     def run(self, given: Mapping[str, Any]) -> None:
         claim = self.manifest.get("claim", "components")
         version = _entry(self.manifest, "version", int)
-        if (self.manifest["format"], version) != (FORMAT, version_of(claim, self.arrays)):
-            raise Rejected("not a certificate of a version that is known")
         problem = _entry(self.manifest, "problem", dict)
+        if (self.manifest["format"], version) != (FORMAT, version_of(claim, self.arrays, problem)):
+            raise Rejected("not a certificate of a version that is known")
         n, kind = _entry(problem, "features", int), _entry(problem, "kind", str)
         kinds: dict[str, type[_Matrix | _Factor]] = {"matrix": _Matrix, "factor": _Factor}
         source = kinds[kind](self._given(given, kind, n, _entry(problem, "sha256", str)))
@@ -334,9 +348,37 @@ class _Check:
             "alternatives": self._check_list,
             "joint": self._check_joint,
         }
-        checks[claim](source, limits)
+        checks[claim](source, limits, self._asked(problem, n, limits))
 
-    def _check_components(self, source: _Source, limits: list[int]) -> None:
+    def _asked(self, problem: Mapping[str, Any], n: int, limits: list[int]) -> _Asked:
+        """What is asked beyond the sparsities."""
+        lists: dict[str, list[frozenset[int]]] = {}
+        for name in ("include", "exclude"):
+            given = _entry(problem, name, list) if name in problem else [[]] * len(limits)
+            if len(given) != len(limits):
+                raise Rejected(f"{name}: one list for each of the {len(limits)} components")
+            lists[name] = []
+            for k in range(len(given)):
+                own = _entry(given, k, list)
+                features = [_entry(own, i, int) for i in range(len(own))]
+                if features != sorted(set(features)) or not all(0 <= j < n for j in features):
+                    raise Rejected(f"{name}: {features!r:.40} is no list of features in order")
+                lists[name].append(frozenset(features))
+        count = _entry(problem, "previous", int) if "previous" in problem else 0
+        previous = np.zeros((0, n))
+        if count:
+            previous = self._floats("previous.npy", (count, n))
+        if not all(0.25 <= float(v @ v) <= 4.0 for v in previous):
+            raise Rejected("previous: a vector that is not of a length between 1/2 and 2")
+        if problem.get("relation", "disjoint") != "disjoint":
+            raise Rejected("relation: no such relation")
+        asked = _Asked(lists["include"], lists["exclude"], previous, "relation" in problem)
+        for F, E, p in zip(lists["include"], lists["exclude"], limits, strict=True):
+            if len(F) > p or F & E:
+                raise Rejected("problem: what is asked cannot be")
+        return asked
+
+    def _check_components(self, source: _Source, limits: list[int], asked: _Asked) -> None:
         """Every component has its variance, and every stage its bound."""
         stages = _entry(self.manifest, "stages", list)
         exhausted = _entry(self.manifest, "exhausted", bool)
@@ -348,13 +390,19 @@ class _Check:
         for k, stage in enumerate(stages):
             where = f"stage {k + 1}"
             value, upper = _entry(stage, "variance", float), _entry(stage, "upper_bound", float)
-            proof = _Stage(source, components[:k].T, sums)
-            _check_component(source, components, k, limits[k], value, where)
+            before = np.concatenate([asked.previous, components[:k]])
+            X, F, E = asked.stage(k, before)
+            proof = _Stage(source, X, sums, included=F, excluded=E)
+            rows = np.concatenate([before, components[k : k + 1]])
+            _check_component(source, rows, len(before), limits[k], value, where, F, E)
             rungs.append({})
-            for s, bound in self._rungs(proof, k, limits[k], rungs, where):
+            outer = [rungs[j] for j in range(k) if asked.contains(j, k)]
+            for s, bound in self._rungs(proof, k, limits[k], outer, where):
                 rungs[k][s] = bound
-            # What is feasible here was feasible in every stage before.
-            earlier = [self.proved[j] for j in range(k) if limits[j] >= limits[k]]
+            # What is feasible here was feasible in stages before that ask for less.
+            earlier = [
+                self.proved[j] for j in range(k) if limits[j] >= limits[k] and asked.contains(j, k)
+            ]
             last = min(limits[k], len(proof.usable))
             best = min([rungs[k].get(last, math.inf), *earlier])
             if not (best <= upper and value <= upper):
@@ -367,14 +415,16 @@ class _Check:
         if exhausted:
             if len(stages) >= len(limits):
                 raise Rejected("exhausted: all components that were asked for are there")
-            _check_exhausted(components, limits[len(stages)])
+            before = np.concatenate([asked.previous, components])
+            _check_exhausted(limits[len(stages)], *asked.stage(len(stages), before))
             end = "; no further component exists"
         largest = f"the largest gap is {_percent(max(gaps))}"
         self.statement = (
-            f"{_several(len(stages), 'component')} of {source.n} features; {largest}{end}"
+            f"{_several(len(stages), 'component')} of {source.n} features{asked.words()}; "
+            f"{largest}{end}"
         )
 
-    def _check_list(self, source: _Source, limits: list[int]) -> None:
+    def _check_list(self, source: _Source, limits: list[int], asked: _Asked) -> None:
         """Every support that is listed has its variance, and no other one reaches the level."""
         n, claims = source.n, _entry(self.manifest, "alternatives", dict)
         (p,) = limits
@@ -382,10 +432,13 @@ class _Check:
         previous = self._floats("previous.npy", (_entry(claims, "previous", int), n))
         for k in range(len(previous)):
             _check_vector(previous, k, n, f"previous component {k + 1}")
-        spent = _used_up(previous.T)
+        if len(asked.previous) or asked.disjoint:
+            raise Rejected("problem: of a list no more is asked than features in or out")
+        X, F, E = asked.stage(0, previous)
+        spent = _used_up(X, F, E)
         p = min(p, n - len(spent))
         if count == 0:
-            _check_exhausted(previous, p)
+            _check_exhausted(p, X, F, E)
             self.proved.append(-math.inf)
             self.statement = f"no vector on {_several(limits[0], 'feature')} is left"
             return
@@ -404,8 +457,10 @@ class _Check:
                 raise Rejected(f"{where}: {list(T)} is not one more choice of {p} features")
             x = np.zeros((1, n))
             x[0, support] = loadings[i]
+            if not F.issubset(T):
+                raise Rejected(f"{where}: {list(T)} lacks what is included")
             rows = np.concatenate([previous, x])
-            exact.append(_check_component(source, rows, len(previous), p, value, where))
+            exact.append(_check_component(source, rows, len(previous), p, value, where, F, E))
             if exact[i] < level:
                 raise Rejected(f"{where}: {value!r} does not reach the level")
             listed[T] = value + LARGEST_EXCESS * source.size
@@ -418,7 +473,7 @@ class _Check:
                 return math.inf
             return listed.get(T, claimed)
 
-        proof = _Stage(source, previous.T, _RowSums(source, p), reach)
+        proof = _Stage(source, X, _RowSums(source, p), reach, F, E)
         bounds = dict(self._rungs(proof, 0, p, [], "list", listing=True))
         if not bounds.get(p, math.inf) <= level:
             raise Rejected(f"list: {float(level)!r} is claimed and only {bounds.get(p)!r} proved")
@@ -429,17 +484,20 @@ class _Check:
         # As it is written, so that 0.3 are 30 %.
         share = _shown(100 * Fraction(repr(tolerance)), False)
         self.statement = (
-            f"{_several(count, 'support')} of {n} features within {share} % of the best variance; "
+            f"{_several(count, 'support')} of {n} features{asked.words()} within {share} % of the "
+            "best variance; "
             f"every other one is below {_shown(bounds[p], True)}"
         )
 
-    def _check_joint(self, source: _Source, limits: list[int]) -> None:
+    def _check_joint(self, source: _Source, limits: list[int], asked: _Asked) -> None:
         """Every component has its variance, and no set of that kind has more than the bound.
 
         For orthonormal x and M = Q - A ≥ 0, ``Σ xᵀMx ≤ tr M`` because ``Σ xxᵀ ≤ I``.
         """
         if not isinstance(source, _Matrix):
             raise Rejected("problem: only of a matrix is a set certified as a whole")
+        if asked.words():
+            raise Rejected("problem: of a set no more is asked than sparsities")
         claims = _entry(self.manifest, "joint", dict)
         values, upper = _entry(claims, "variances", list), _entry(claims, "upper_bound", float)
         if len(values) != len(limits):
@@ -539,7 +597,8 @@ class _Check:
         if f"{folder}/kinds.npy" not in arrays:
             return
         kinds = _integers(arrays, f"{folder}/kinds.npy", SINGLE, SUMS)
-        if len(kinds) > p:
+        first = max(len(proof.included), 1)
+        if first - 1 + len(kinds) > p:
             raise Rejected(f"{where}: more rungs than there can be")
         bounds = self._floats(f"{folder}/bounds.npy", (len(kinds),), math.inf)
         levels = self._floats(f"{folder}/levels.npy", (len(kinds),))
@@ -550,21 +609,22 @@ class _Check:
         trees = _Lists(arrays, f"{folder}/steps", np.arange(len(branches)), len(kinds))
         claims = self._claims(folder, n, len(branches))
         below = -math.inf
-        for s, kind in enumerate(kinds.tolist(), start=1):
+        for i, kind in enumerate(kinds.tolist()):
             _check_time()
-            place, claimed = f"{where}, rung {s}", float(bounds[s - 1])
-            if listing and s == p and not (kind == SIEVE and len(trees[s - 1])):
+            s = first + i
+            place, claimed = f"{where}, rung {s}", float(bounds[i])
+            if listing and s == p and not (kind == SIEVE and len(trees[i])):
                 # A bound that some reach says nothing of the others: they must be below it.
                 raise Rejected(f"{place}: a list needs a tree that ends in what is listed")
-            if kind == SINGLE and s == 1:
-                bound = proof.largest_single()
+            if kind == SINGLE and s == first:
+                bound = proof.first_bound(claimed)
             elif kind == CAP:
-                bound = min((r.get(s, math.inf) for r in rungs[:k]), default=math.inf)
+                bound = min((r.get(s, math.inf) for r in rungs), default=math.inf)
             elif kind == SUMS:
                 bound = proof.largest_sum(s)
             elif kind == SIEVE:
-                level, features = float(levels[s - 1]), kept[s - 1]
-                steps = trees[s - 1]
+                level, features = float(levels[i]), kept[i]
+                steps = trees[i]
                 tree = ((int(branches[j]), removed[j], forced[j], claims(j)) for j in steps)
                 proof.check_sieve(s, level, below, features, place)
                 if len(steps) or len(features) >= s:
@@ -710,11 +770,70 @@ def lists_of_features(arrays: Mapping[str, Array], name: str, n: int, count: int
 # Components
 
 
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What is asked of the components beyond their sparsities."""
+
+    include: list[frozenset[int]]
+    exclude: list[frozenset[int]]
+    previous: Array
+    disjoint: bool
+
+    def _own(self, k: int) -> tuple[frozenset[int], frozenset[int]]:
+        """Features in and out, whatever the other components are.
+
+        Of disjoint ones, what a later one has to have is out.
+        """
+        later = self.include[k + 1 :] if self.disjoint else []
+        return self.include[k], self.exclude[k].union(*later)
+
+    def stage(self, k: int, before: Array) -> tuple[Array, frozenset[int], frozenset[int]]:
+        """Columns that a component is orthogonal to, and the features in and out."""
+        F, E = self._own(k)
+        if not self.disjoint:
+            return before.T, F, E
+        return before.T[:, :0], F, E.union(np.flatnonzero(before.any(axis=0)).tolist())
+
+    def contains(self, earlier: int, later: int) -> bool:
+        """Whether what is feasible for a later component is so for an earlier one."""
+        return all(a <= b for a, b in zip(self._own(earlier), self._own(later), strict=True))
+
+    def words(self) -> str:
+        """What is asked, features counted from 1; empty if nothing is."""
+        said = []
+        for what, lists in (("with", self.include), ("without", self.exclude)):
+            for own in sorted(set(lists), key=lists.index):
+                which = [str(k + 1) for k in range(len(lists)) if lists[k] == own]
+                whose = "" if len(which) == len(lists) else f" (component {', '.join(which)})"
+                features = ", ".join(str(j + 1) for j in sorted(own))
+                said += [f"{what} {features}{whose}"] * bool(own)
+        said += ["disjoint"] * self.disjoint
+        if len(self.previous):
+            apart = "disjoint from" if self.disjoint else "orthogonal to"
+            said.append(f"{apart} {_several(len(self.previous), 'vector')} before")
+        return "".join(f", {part}" for part in said)
+
+
+_NOTHING: frozenset[int] = frozenset()
+
+
 def _check_component(
-    source: _Source, components: Array, k: int, p: int, value: float, where: str
+    source: _Source,
+    components: Array,
+    k: int,
+    p: int,
+    value: float,
+    where: str,
+    F: frozenset[int] = _NOTHING,
+    E: frozenset[int] = _NOTHING,
 ) -> Fraction:
     """Length, sparsity, orthogonality and variance, in rational arithmetic; the variance."""
     support, x, length = _check_vector(components, k, p, where)
+    used = set(support.tolist())
+    if len(used | F) > p:
+        raise Rejected(f"{where}: {len(used | F)} features with those included, not {p}")
+    if used & E:
+        raise Rejected(f"{where}: feature {min(used & E)} is used, which must not be")
     form, size = source.exact_form(support, x)
     unsaid = form / length - Fraction(value)
     if not 0 <= unsaid <= Fraction(ACCURACY) * max(abs(form), size):
@@ -736,7 +855,7 @@ def _check_vector(
         raise Rejected(f"{where}: the component is not of unit length")
     for j in range(k):
         if abs(_inner(x, components[j][support])) > Fraction(ORTHOGONALITY):
-            raise Rejected(f"{where}: not orthogonal to component {j + 1}")
+            raise Rejected(f"{where}: not orthogonal to vector {j + 1} before it")
     return support, x, length
 
 
@@ -744,24 +863,30 @@ def _inner(x: Any, y: Any) -> Fraction:
     return sum((Fraction(v) * Fraction(w) for v, w in zip(x, y, strict=True)), Fraction(0))
 
 
-def _used_up(X: Array) -> frozenset[int]:
-    """The features that are all of some component, and so zero in every vector orthogonal to it."""
+def _used_up(X: Array, F: frozenset[int], E: frozenset[int]) -> frozenset[int]:
+    """Features that are zero in every feasible vector, and have no place in a support.
+
+    They are excluded, or all that some component has of those that are not.
+    """
+    X = X.copy()
+    X[list(E)] = 0.0
     alone = np.count_nonzero(X, axis=0) == 1
-    return frozenset(np.flatnonzero((X[:, alone] != 0).any(axis=1)).tolist())
+    return E.union(np.flatnonzero((X[:, alone] != 0).any(axis=1)).tolist()) - F
 
 
-def _check_exhausted(components: Array, p: int) -> None:
-    """No further vector is orthogonal to all components, on any support."""
-    X = components.T
-    left = np.setdiff1d(np.arange(len(X)), list(_used_up(X)))
+def _check_exhausted(p: int, X: Array, F: frozenset[int], E: frozenset[int]) -> None:
+    """No further vector is orthogonal to all columns, on any support."""
+    left = np.setdiff1d(np.arange(len(X)), list(_used_up(X, F, E)))
     if len(left) == 0 or _nothing_orthogonal(X[left]):
         return
-    if math.comb(len(left), min(p, len(left))) > LARGEST_END:
+    free, room = np.setdiff1d(left, list(F)).tolist(), min(p, len(left)) - len(F)
+    if math.comb(len(free), room) > LARGEST_END:
         raise Rejected("exhausted: too many supports to look at")
-    for support in itertools.combinations(left.tolist(), min(p, len(left))):
+    for rest in itertools.combinations(free, room):
         _check_time()
-        if not _nothing_orthogonal(X[list(support)]):
-            raise Rejected(f"exhausted: a vector on the features {support} is left")
+        support = sorted((*F, *rest))
+        if not _nothing_orthogonal(X[support]):
+            raise Rejected(f"exhausted: a vector on the features {tuple(support)} is left")
 
 
 def _nothing_orthogonal(rows: Array) -> bool:
@@ -904,22 +1029,33 @@ def _largest_squares(rows: Callable[[Array], Array], at: Array, count: int) -> A
 class _Stage:
     """The form of a stage: ``Q + XBᵀ + BXᵀ``, which is that of Q on every feasible vector.
 
-    ``B = ½X(XᵀQX) - QX`` would make it ``(I - XXᵀ)Q(I - XXᵀ)``; any B is valid, so that only the
-    rounding of the sum counts.  A feature that is all of some component is zero in every feasible
-    vector; where Q is formed it is left out.  What a support that is tested may reach is the bound
-    that is claimed, unless ``reach`` says otherwise of it.
+    ``B = ½X(YᵀQY) - QY`` would make it ``(I - XYᵀ)Q(I - YXᵀ)``, with Y such that ``XYᵀ`` projects
+    on what X spans; any B is valid, so that only the rounding of the sum counts.  A feature that is
+    all of some component is zero in every feasible vector; where Q is formed it is left out.  What
+    a support that is tested may reach is the bound that is claimed, unless ``reach`` says otherwise
+    of it.
     """
 
     def __init__(
-        self, source: _Source, X: Array, sums: _RowSums, reach: Reach = lambda T, claimed: claimed
+        self,
+        source: _Source,
+        X: Array,
+        sums: _RowSums,
+        reach: Reach = lambda T, claimed: claimed,
+        included: frozenset[int] = _NOTHING,
+        excluded: frozenset[int] = _NOTHING,
     ) -> None:
         self.reach = reach
-        alone = (np.count_nonzero(X, axis=0) == 1) & source.formed
         self.source, self.sums, self.n = source, sums, source.n
-        self.spent = (X[:, alone] != 0).any(axis=1)
-        self.X = np.array(X[:, ~alone])
-        self.X[self.spent] = 0.0
+        self.included: Array = np.array(sorted(included), dtype=np.int64)
+        unusable = _used_up(X, included, excluded) if source.formed else excluded
+        self.spent = np.isin(np.arange(self.n), list(unusable))
+        # What is spent is zero in every feasible vector: nothing of X is left there.
+        X = np.where(self.spent[:, None], 0.0, X)
+        self.X = X[:, X.any(axis=0)]
         self.touched = (self.X != 0).any(axis=1)
+        #: The border rule speaks neither of these nor of what is included.
+        self.held = self.touched | np.isin(np.arange(self.n), self.included)
         self.usable = np.flatnonzero(~self.spent)
         self.core = (self.usable[:0], np.zeros((0, 0)), np.zeros((0, 0)), 0.0)
 
@@ -934,8 +1070,16 @@ class _Stage:
         places: Array = np.searchsorted(features, at)
         return Q[np.ix_(places, places)], M[np.ix_(places, places)], radius
 
-    def largest_single(self) -> float:
-        """The largest variance of a feature that no component uses."""
+    def first_bound(self, claimed: float) -> float:
+        """What is included alone, or else the largest variance of a feature that none uses."""
+        F = self.included
+        if len(F) and claimed == math.inf:
+            return claimed
+        if len(F) and claimed == -math.inf:
+            return -math.inf if _nothing_orthogonal(self.X[F]) else math.inf
+        if len(F):
+            walk = _Walk(self, F, len(F), claimed, claimed)
+            return claimed if walk.is_below(np.arange(len(F)), claimed) else math.inf
         free = ~self.touched & ~self.spent
         return float(np.max(self.source.diagonal, where=free, initial=-math.inf))
 
@@ -957,12 +1101,12 @@ class _Stage:
         alive, room = ~self.spent, level - self.source.diagonal
         if self.source.semidefinite and below > -math.inf:
             total = (self.source.diagonal + max(below, 0.0)) * (1 + _rel(2))
-            alive &= stays | self.touched | ~(total < level)
+            alive &= stays | self.held | ~(total < level)
         beta, of_all = self.sums(s, np.flatnonzero(alive & ~stays)), True
         while (alive & ~stays).any():
             _check_time()
             product = (level - below) * np.maximum(room, 0.0) * (1 - _rel(4))
-            out = (product > beta) & (room > 0) & ~self.touched & alive
+            out = (product > beta) & (room > 0) & ~self.held & alive
             if not level > below > -math.inf or not (out.any() or of_all):
                 lost = int(np.flatnonzero(alive & ~stays)[0])
                 raise Rejected(f"{where}: feature {lost} is not ruled out")
@@ -989,10 +1133,10 @@ class _Stage:
         tick: Callable[[], None],
     ) -> None:
         """Every support of s features among those kept is below the level, or tested."""
-        if not (self.touched <= np.isin(np.arange(self.n), kept)).all():
-            raise Rejected(f"{where}: a feature that components use is not kept")
+        if not (self.held <= np.isin(np.arange(self.n), kept)).all():
+            raise Rejected(f"{where}: a feature that components use, or must, is not kept")
         walk = _Walk(self, kept, s, level, claimed)
-        pending = [(kept[:0], kept)]
+        pending = [(self.included, np.setdiff1d(kept, self.included))]
         for number, (branch, removed, forced, multipliers) in enumerate(tree):
             place = f"{where}, step {number + 1}"
             tick()
@@ -1034,10 +1178,13 @@ def _folded(Q: Array, X: Array, at: Array) -> tuple[Array, float]:
     if len(at) == 0:
         return Q, 0.0
     wide = np.longdouble
-    used = X[at].astype(wide)
-    image = Q[:, at].astype(wide) @ used
+    used, gram = X[at].astype(wide), X[at].T @ X[at]
+    dual = used
+    if np.abs(gram - np.eye(len(gram))).max() > ORTHONORMAL:
+        dual = (X[at] @ np.linalg.pinv(gram, rcond=SMALLEST_SHARE, hermitian=True)).astype(wide)
+    image = Q[:, at].astype(wide) @ dual
     B = -image
-    B[at] += 0.5 * used @ (used.T @ image[at])
+    B[at] += 0.5 * used @ (dual.T @ image[at])
     product, sizes = used @ B.T, np.abs(used) @ np.abs(B).T
     product[:, at] += product[:, at].T
     sizes[:, at] += sizes[:, at].T
@@ -1208,10 +1355,11 @@ class _Walk:
             T: Array = np.array(sorted((*fixed, *rest)), dtype=np.intp)
             features = self.kept[T].tolist()
             bound = self.reach(tuple(features), self.claimed)
-            if len(T) and not (bound == math.inf or self._is_below(T, bound)):
+            if len(T) and not (bound == math.inf or self.is_below(T, bound)):
                 raise Rejected(f"{where}: the support {features} is not below the bound")
 
-    def _is_below(self, T: Array, bound: float) -> bool:
+    def is_below(self, T: Array, bound: float) -> bool:
+        """Whether no feasible vector on some places has more."""
         X = self.X[T]
         if not X.any():
             return _proves_below(self.M[np.ix_(T, T)], bound, self.radius)

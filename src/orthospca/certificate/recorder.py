@@ -11,6 +11,7 @@ from orthospca._typing import Array
 from orthospca.certificate.files import Certificate
 from orthospca.certificate.resuming import Saved, read_saved
 from orthospca.certificate.writing import make_certificate
+from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.result import Component
 from orthospca.model.settings import Settings
 from orthospca.search.outcome import Rung
@@ -31,6 +32,8 @@ class Recorder:
     settings : Settings
     path : Path, optional
         Where it is saved; what is finished there is taken up.
+    demands : Demands
+        What is asked of the components beyond their sparsity.
 
     Attributes
     ----------
@@ -45,7 +48,9 @@ class Recorder:
         sparsity: Sequence[int],
         settings: Settings,
         path: Path | None = None,
+        demands: Demands = NO_DEMANDS,
     ) -> None:
+        self._demands = demands
         self._matrix, self._kind, self._sparsity = matrix, kind, sparsity
         self._tolerance, self._tuning = settings.tolerance, settings.tuning.saving
         self._path = path
@@ -57,7 +62,7 @@ class Recorder:
             if not path.absolute().parent.is_dir():
                 raise InputError(f"resume: there is no folder {str(path.absolute().parent)!r}")
             empty = self._certificate((), (), False)
-            self._saved = read_saved(path, matrix, empty, self._tolerance)
+            self._saved = read_saved(path, matrix, empty, self._tolerance, demands)
             self.finished = self._saved.finished
 
     def ladder(self, k: int) -> tuple[Rung, ...]:
@@ -98,4 +103,5 @@ class Recorder:
     ) -> Certificate:
         asked = {"eps": self._tolerance.eps, "gap": self._tolerance.gap}
         problem = (self._matrix, self._kind, self._sparsity)
-        return make_certificate(*problem, components, ladders, exhausted, asked, self._sha256)
+        found = (components, ladders, exhausted)
+        return make_certificate(*problem, *found, asked, self._sha256, self._demands)

@@ -13,6 +13,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.bounds.conditioning.steps import Tree
 from orthospca.bounds.share.claim import Multipliers
 from orthospca.certificate.files import Certificate
+from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.result import Component, Status
 from orthospca.model.tolerance import Tolerance
 from orthospca.numerics.exact import factor_variance_down, inner_product, variance_down
@@ -20,6 +21,7 @@ from orthospca.search.outcome import Argument, Ground, Rung
 from orthospca.supports.best import Candidate
 from orthospca.verify import (
     ACCURACY,
+    DEMANDS,
     ORTHOGONALITY,
     Rejected,
     Unreadable,
@@ -47,7 +49,11 @@ class Saved:
 
 
 def read_saved(
-    path: Path, matrix: Array, of_this_problem: Certificate, tolerance: Tolerance
+    path: Path,
+    matrix: Array,
+    of_this_problem: Certificate,
+    tolerance: Tolerance,
+    demands: Demands = NO_DEMANDS,
 ) -> Saved:
     """Read a certificate, verify it, and return what need not be done again.
 
@@ -60,6 +66,7 @@ def read_saved(
     of_this_problem : Certificate
         One without any stage.
     tolerance : Tolerance
+    demands : Demands
     """
     if not path.exists():
         return Saved()
@@ -71,8 +78,12 @@ def read_saved(
         what = "a set as a whole" if saved.claim == "joint" else saved.claim
         raise InputError(f"resume: {str(path)!r} is a certificate of {what}")
     asked, found = of_this_problem.manifest["problem"], saved.manifest.get("problem", {})
-    for name in ("kind", "features", "sha256", "sparsity"):
-        if found.get(name) != asked[name]:
+    for name in ("kind", "features", "sha256", "sparsity", *DEMANDS):
+        same = found.get(name) == asked.get(name)
+        if same and name == "previous" and name in asked:
+            vectors = saved.arrays.get("previous.npy", matrix[:0])
+            same = np.array_equal(vectors, of_this_problem.arrays["previous.npy"])
+        if not same:
             raise InputError(f"resume: {str(path)!r} is of another problem (its {name} differs)")
     if not saved.manifest.get("stages"):
         # It was stopped before anything was found.
@@ -90,7 +101,7 @@ def read_saved(
         value = _variance(matrix, asked["kind"], vector)
         upper = max(float(stage["upper_bound"]), value)
         try:
-            ladders.append(_Ladder(saved, k, matrix).rungs())
+            ladders.append(_Ladder(saved, k, matrix, demands).rungs())
         except (LookupError, TypeError, ValueError, Rejected) as error:
             raise InputError(f"resume: {str(path)!r} is damaged (stage {k + 1}: {error})") from None
         if not tolerance.met(value, upper):
@@ -110,7 +121,7 @@ def _variance(matrix: Array, kind: str, vector: Array) -> float:
 class _Ladder:
     """The rungs of a stage, as they were written."""
 
-    def __init__(self, saved: Certificate, k: int, matrix: Array) -> None:
+    def __init__(self, saved: Certificate, k: int, matrix: Array, demands: Demands) -> None:
         folder, arrays = f"stage-{k}/", saved.arrays
         self._folder, self._held = folder, arrays
         self.arrays = {
@@ -119,7 +130,10 @@ class _Ladder:
             if name.startswith(folder)
         }
         self.matrix, self.kind = matrix, saved.manifest["problem"]["kind"]
-        self.previous = arrays["components.npy"][:k]
+        given = demands.before(matrix.shape[1]).T
+        self.previous = np.concatenate([given, arrays["components.npy"][:k]])
+        self.demand = demands.stage(k, self.previous.T)
+        self.first = max(len(self.demand.included), 1)
 
     def rungs(self) -> tuple[Rung, ...]:
         """Return them all; what a checker does not look at is checked here."""
@@ -136,7 +150,7 @@ class _Ladder:
         for i, (kind, best) in enumerate(zip(arrays["kinds"].tolist(), self._best(), strict=True)):
             level, upper = float(arrays["levels"][i]), float(arrays["bounds"][i])
             argument = Argument(Ground(kind), level, kept[i], Tree.of(steps[ends[i] : ends[i + 1]]))
-            rungs.append(Rung(i + 1, best, upper, argument=argument))
+            rungs.append(Rung(self.first + i, best, upper, argument=argument))
         return tuple(rungs)
 
     def _multipliers(self) -> tuple[IntArray, list[Multipliers]]:
@@ -175,12 +189,14 @@ class _Ladder:
             vector = np.zeros(n)
             vector[support] = loadings[at : at + len(support)]
             at += len(support)
-            if not self._is_feasible(vector[support], support, i + 1):
-                raise ValueError(f"the vector of rung {i + 1} is not what it says")
+            size = self.first + i
+            allowed = self.demand.allows(vector, size)
+            if not (allowed and self._is_feasible(vector[support], support, size)):
+                raise ValueError(f"the vector of rung {size} is not what it says")
             vector.flags.writeable = False
             value = _variance(self.matrix, self.kind, vector)
             if values[i] > value + ACCURACY * abs(value):
-                raise ValueError(f"the vector of rung {i + 1} has not the variance stated")
+                raise ValueError(f"the vector of rung {size} has not the variance stated")
             yield Candidate(value, vector)
 
     def _is_feasible(self, loading: Array, support: IntArray, size: int) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.bounds.conditioning.steps import Tree
 from orthospca.certificate.files import Certificate
+from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.result import Component
 from orthospca.search.outcome import Rung, with_arguments
 from orthospca.verify import FORMAT, fingerprint, version_of
@@ -30,6 +31,7 @@ def make_certificate(
     exhausted: bool,
     tolerances: dict[str, float],
     sha256: str,
+    demands: Demands = NO_DEMANDS,
 ) -> Certificate:
     """Gather what a checker needs to see that components have their variances and bounds.
 
@@ -43,6 +45,8 @@ def make_certificate(
     exhausted : bool
     tolerances : dict
         What was asked for; the checker does not look at it.
+    demands : Demands
+        What else was asked for, which it holds to.
     """
     vectors = [component.vector for component in components]
     arrays = {"components.npy": np.array(vectors, dtype=float).reshape(-1, matrix.shape[1])}
@@ -51,7 +55,10 @@ def make_certificate(
         for c in components
     ]
     said = {"stages": stages, "exhausted": bool(exhausted)}
-    return assembled(matrix, kind, sparsity, said, arrays, ladders, tolerances, sha256)
+    if demands.previous is not None:
+        arrays["previous.npy"] = demands.previous
+    asked = {**tolerances, **demands.manifest()}
+    return assembled(matrix, kind, sparsity, said, arrays, ladders, asked, sha256)
 
 
 def assembled(
@@ -61,7 +68,7 @@ def assembled(
     said: dict[str, Any],
     arrays: dict[str, Array],
     ladders: Sequence[Sequence[Rung]],
-    tolerances: dict[str, float] | None = None,
+    asked: dict[str, Any] | None = None,
     sha256: str = "",
 ) -> Certificate:
     """Return the certificate of a problem, of what is said of it and of the arguments.
@@ -79,7 +86,8 @@ def assembled(
         What is claimed, without its arguments.
     ladders : sequence of sequences of Rung
         The arguments; of each the rungs up to the first without an argument are written.
-    tolerances : dict, optional
+    asked : dict, optional
+        More of the problem: tolerances, and what is asked beyond the sparsity.
     sha256 : str
         Fingerprint of the matrix, if it is known.
     """
@@ -95,9 +103,9 @@ def assembled(
         "features": matrix.shape[1],
         "sha256": sha256 or fingerprint(matrix),
         "sparsity": [int(p) for p in sparsity],
-        **(tolerances or {}),
+        **(asked or {}),
     }
-    version = version_of(said.get("claim", "components"), written)
+    version = version_of(said.get("claim", "components"), written, problem)
     manifest = {"format": FORMAT, "version": version, "problem": problem, **said}
     return Certificate(manifest, {**arrays, **held, **written})
 

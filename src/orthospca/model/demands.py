@@ -131,6 +131,18 @@ class Demands:
             or self.relation is not Relation.ORTHOGONAL
         )
 
+    def manifest(self) -> dict[str, Any]:
+        """Return what a certificate says of it; nothing, if nothing is asked."""
+        told: dict[str, Any] = {}
+        for name, lists in (("include", self.include), ("exclude", self.exclude)):
+            if lists:
+                told[name] = [list(features) for features in lists]
+        if self.disjoint:
+            told["relation"] = str(self.relation)
+        if self.previous is not None:
+            told["previous"] = len(self.previous)
+        return told
+
     @property
     def disjoint(self) -> bool:
         """Whether a feature serves one component."""

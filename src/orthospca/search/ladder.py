@@ -151,6 +151,11 @@ class Ladder:
     def begin(self) -> None:
         """Prove the first rung, which takes no search."""
         first, ground = self.view.first_bound(), Ground.SINGLE
+        if self.settings.proof and len(self.view.included):
+            # A checker rounds in its own way.
+            first = add_up(first, self.view.resolution)
+            rows = self.view.cheap_bound(self.first)
+            first, ground = (rows, Ground.SUMS) if rows < first else (first, ground)
         if self._caps[self.first - 1] < first:
             first, ground = self._caps[self.first - 1], Ground.CAP
         best = self.best[self.first]
