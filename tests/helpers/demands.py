@@ -100,7 +100,7 @@ def check(
             assert within_tolerance(stage.variance, upper, eps, gap)
         exact = np.vstack([before, result.components[:k]])
         for support in supports(n, result.sparsity[k], included, excluded):
-            assert not _exceeds(matrix, exact, support, upper), (k, support, upper)
+            assert not exceeds_on(matrix, exact, support, upper), (k, support, upper)
     if result.exhausted:
         k = result.n_components
         included, excluded = of_stage(asked, k, len(result.sparsity), before, result.components)
@@ -130,7 +130,8 @@ def lists(asked: dict[str, Any], name: str, count: int) -> list[list[int]]:
     return given if given and isinstance(given[0], list) else [given] * count
 
 
-def _exceeds(matrix: ExactMatrix, previous: np.ndarray, support: list[int], bound: float) -> bool:
+def exceeds_on(matrix: ExactMatrix, previous: np.ndarray, support: list[int], bound: float) -> bool:
+    """Whether a vector on a support, orthogonal to the rows before, is above a bound."""
     if not support or bound == math.inf:
         return False
     part = ExactMatrix(
