@@ -46,6 +46,9 @@ SETTINGS = (
     *("time_limit", "node_limit", "memory_limit", "n_jobs"),
 )
 
+#: What is asked of the components beyond their sparsity, passed on as it is.
+DEMANDS = ("include", "exclude", "relation", "previous")
+
 
 class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Principal components that are sparse, exactly orthogonal, and certified.
@@ -97,6 +100,13 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     memory_limit : float or str, optional
         Bytes, or a size such as ``"4GB"``, that a matrix formed from X may take, as in
         :func:`orthospca.solve`.
+    include, exclude : sequence of str or int, or one for each component, optional
+        Features, by name or number, that components have to contain, or must not, as in
+        :func:`orthospca.solve`.
+    relation : {"orthogonal", "disjoint"}, default="orthogonal"
+        Whether components are orthogonal, or a feature serves one component only.
+    previous : array-like of shape (k, n_features), optional
+        Vectors that all components are orthogonal to.
 
     Attributes
     ----------
@@ -191,6 +201,10 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         proof: bool = False,
         verbose: int = 0,
         memory_limit: float | str | None = None,
+        include: Any = None,
+        exclude: Any = None,
+        relation: str = "orthogonal",
+        previous: Any = None,
     ) -> None:
         self.n_components = n_components
         self.sparsity = sparsity
@@ -207,6 +221,10 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.proof = proof
         self.verbose = verbose
         self.memory_limit = memory_limit
+        self.include = include
+        self.exclude = exclude
+        self.relation = relation
+        self.previous = previous
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrthogonalSparsePCA:
         """Find the components.
@@ -245,6 +263,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
         result = self._solve(Q, settings, watch)
         teller.close()
+        if result.exhausted and not result.n_components:
+            raise InputError("no vector is as include, exclude and previous ask for")
         if result.n_components == 0:
             if self.time_limit is None or result.status is not Status.TIME_LIMIT:
                 raise KeyboardInterrupt("interrupted before a component was found")
@@ -434,7 +454,9 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if self.n_components > n:
             raise InputError(f"n_components={self.n_components} must be at most n_features={n}")
         sparsity = _at_most(self.sparsity, n)
-        result = solve_with(Q, sparsity, self.n_components, settings, self.threshold, watch=watch)
+        given = (Q, sparsity, self.n_components, settings, self.threshold)
+        asked = {name: getattr(self, name) for name in DEMANDS}
+        result = solve_with(*given, names=self._names, watch=watch, asked=asked)
         note = "" if self.covariance == "precomputed" else self._on_constants(Q)
         note = "; ".join(filter(None, (result.note, note)))
         return replace(result, feature_names=self._names, note=note)

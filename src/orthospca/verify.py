@@ -1080,6 +1080,10 @@ class _Stage:
         if len(F):
             walk = _Walk(self, F, len(F), claimed, claimed)
             return claimed if walk.is_below(np.arange(len(F)), claimed) else math.inf
+        return self.largest_single()
+
+    def largest_single(self) -> float:
+        """The largest variance of a feature that no component uses."""
         free = ~self.touched & ~self.spent
         return float(np.max(self.source.diagonal, where=free, initial=-math.inf))
 

@@ -6,6 +6,7 @@ The format is described in ``docs/reference/certificate.md``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ def make_list_certificate(
     tolerance: float,
     level: float,
     rungs: Sequence[Rung],
+    asked: dict[str, Any] | None = None,
 ) -> Certificate:
     """Gather what a checker needs.
 
@@ -44,6 +46,8 @@ def make_list_certificate(
         Not above the variance of any support that is listed; all others are below it.
     rungs : sequence of Rung
         Of the ladder; the last one has the tree that ends in what is listed.
+    asked : dict, optional
+        Features in or out.
     """
     arrays: dict[str, Array] = {"previous.npy": np.ascontiguousarray(previous)}
     if listed:
@@ -59,4 +63,4 @@ def make_list_certificate(
     claimed = {**count, "tolerance": tolerance, "level": level}
     said = {"claim": "alternatives", "alternatives": claimed}
     ladders = [rungs] if listed else []
-    return assembled(matrix, kind, [sparsity], said, arrays, ladders)
+    return assembled(matrix, kind, [sparsity], said, arrays, ladders, asked)

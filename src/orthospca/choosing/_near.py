@@ -74,9 +74,13 @@ class NearSearch:
     ) -> None:
         self.n = problem.n_features
         self.settings, self.watch = settings, watch
-        self.request = Request(problem.sparsity[0], previous)
-        alone = np.count_nonzero(previous, axis=0) == 1
-        self._spent = np.flatnonzero((previous[:, alone] != 0).any(axis=1))
+        demand = problem.demands.asked(0)
+        self.request = Request(problem.sparsity[0], previous, demand=demand)
+        left = previous.copy()
+        left[demand.excluded] = 0.0
+        alone = np.count_nonzero(left, axis=0) == 1
+        spent = np.flatnonzero((left[:, alone] != 0).any(axis=1))
+        self._spent = np.setdiff1d(np.union1d(spent, demand.excluded), demand.included)
         self.size = min(problem.sparsity[0], self.n - len(self._spent))
         # The features of the view, and those of them that are used up.
         self._places, self._banned = np.arange(self.n), self._spent
@@ -88,10 +92,13 @@ class NearSearch:
             settings = replace(settings, proof=True)
             data = WideProblem(problem.covariance, self.size, settings)
             self._stages = WideStages(data, settings, watch)
-            self._view = data.view(Request(self.size, previous))
+            members = np.ones(self.n, dtype=bool)
+            members[demand.excluded] = False
+            self._view = data.view(Request(self.size, previous, demand=demand), members)
         else:
             self._stages = MatrixStages(problem.covariance, settings, watch)
-            stage = Subproblem(problem.covariance, self.request.sparsity, previous)
+            features = (demand.included, demand.excluded)
+            stage = Subproblem(problem.covariance, self.request.sparsity, previous, *features)
             part, self._places = stage.without_spent_features()
             self._banned = self._spent[:0]
             self._view = MatrixView(part)
@@ -128,7 +135,8 @@ class NearSearch:
         proved = 0.5 * (floor + lowest)
         argument = listed.argument.embedded(self._places)
         last = Rung(self.size, None, proved, len(listed.features), argument)
-        return replace(near, proved=proved, rungs=(*_filled(outcome.rungs, self.size - 1), last))
+        rungs = _filled(outcome.rungs, max(len(self._view.included), 1), self.size)
+        return replace(near, proved=proved, rungs=(*rungs, last))
 
     def _doubt(self, listed: Listed, most: int) -> str:
         """Why there may be others; empty if there are none."""
@@ -161,7 +169,7 @@ class NearSearch:
 
     def _with_best(self, near: Near, best: Candidate, most: int) -> Near:
         """A list that was cut short begins with the best support all the same."""
-        used = np.flatnonzero(best.vector)
+        used = np.union1d(np.flatnonzero(best.vector), self.request.demand.included)
         if any(np.isin(used, support).all() for support in near.supports):
             return near
         # Where fewer features would do, any others fill it up.
@@ -171,8 +179,8 @@ class NearSearch:
         return replace(near, supports=[first, *near.supports][:most], values=values)
 
 
-def _filled(rungs: Sequence[Rung], count: int) -> list[Rung]:
-    """The rungs before the last one; those that have no argument claim nothing."""
-    known = with_arguments(rungs)[:count]
-    sizes = range(len(known) + 1, count + 1)
+def _filled(rungs: Sequence[Rung], first: int, last: int) -> list[Rung]:
+    """The rungs from the first to before the last; without an argument they claim nothing."""
+    known = [rung for rung in with_arguments(rungs) if rung.size < last]
+    sizes = range(first + len(known), last)
     return [*known, *(Rung(s, None, math.inf, argument=Argument(Ground.SUMS)) for s in sizes)]

@@ -21,10 +21,17 @@ from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.sparse import SparseColumns
 from orthospca.facade import solve_with
+from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.journal import HEARTBEAT
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
-from orthospca.model.validation import names_of, validate_flag, validate_integer, validate_names
+from orthospca.model.validation import (
+    names_of,
+    validate_flag,
+    validate_integer,
+    validate_names,
+    validate_sparsity,
+)
 from orthospca.paths.solving import path_as_set
 
 T = TypeVar("T")
@@ -189,6 +196,8 @@ class Asked:
     settings : Settings
     several : bool
         Whether what is proved for one sparsity is used for the others.
+    demands : Demands
+        What is asked of the components beyond their sparsity.
     """
 
     rows: Rows
@@ -196,11 +205,19 @@ class Asked:
     n_components: Any
     settings: Settings
     several: bool = True
+    demands: Demands = NO_DEMANDS
+
+    def demanding(self, **asked: Any) -> Asked:
+        """Return the same, with what is asked beyond the sparsity, as given."""
+        n = self.rows.shape[1]
+        count = validate_integer("n_components", self.n_components, 1, n, "the number of features")
+        smallest = validate_sparsity(self.sparsities[0], count, n)
+        return replace(self, demands=Demands.validate(smallest, n, self.rows.names, **asked))
 
     @property
     def by_rungs(self) -> bool:
         """Whether all sparsities are certified on the way to the largest: no start is needed."""
-        return self.several and self.n_components == 1
+        return self.several and self.n_components == 1 and not self.demands.binding
 
     def starting_from(self, results: Iterable[Result]) -> Asked:
         """The same, beginning with supports that are good ones in all rows."""
@@ -223,9 +240,10 @@ class Asked:
         """Find the components, for each sparsity."""
         if self.several:
             given = (covariance, self.sparsities, self.n_components, settings)
-            return list(path_as_set(*given, callback=hear).results)
+            return list(path_as_set(*given, callback=hear, demands=self.demands).results)
         (sparsity,) = self.sparsities
-        return [solve_with(covariance, sparsity, self.n_components, settings, callback=hear)]
+        given = (covariance, sparsity, self.n_components, settings)
+        return [solve_with(*given, callback=hear, asked=self.demands)]
 
     def fit(
         self, part: IntArray, share: Share, hear: Callable[..., bool] | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from orthospca.choosing._near import Near, NearSearch
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
 from orthospca.facade import certified_by, read_matrix
+from orthospca.model.demands import Demands
 from orthospca.model.journal import Callback
 from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
@@ -153,6 +154,8 @@ def alternatives(
     callback: Callback | None = None,
     feature_names: Sequence[str] | None = None,
     proof: bool = False,
+    include: Any = None,
+    exclude: Any = None,
 ) -> Alternatives:
     """List every support whose variance is within a tolerance of the best component's.
 
@@ -181,6 +184,8 @@ def alternatives(
         As in :func:`orthospca.solve`.
     proof : bool
         Whether to keep a certificate of the list, for :func:`orthospca.verify`.
+    include, exclude : sequence of str or int, optional
+        Features, by name or number, that every support has to contain, or must not contain.
 
     Returns
     -------
@@ -204,6 +209,10 @@ def alternatives(
     problem: Problem | DataProblem = reader.validate(Q, sparsity, 1)
     names = validate_names(feature_names, problem.n_features, problem.feature_names)
     before = _validate_previous(previous, problem.n_features, settings.proof)
+    demands = Demands.validate(
+        problem.sparsity, problem.n_features, names, include=include, exclude=exclude
+    )
+    problem = replace(problem, demands=demands)
     small = problem.n_features <= settings.tuning.wide.formed
     if isinstance(problem, DataProblem) and small:
         with watch.listening():
@@ -213,7 +222,8 @@ def alternatives(
         near = NearSearch(problem, before, settings, watch).run(tolerance, most)
     certificate = None
     if certified is not None and not near.note:
-        certificate = _certificate(certified, problem.sparsity[0], before, near, tolerance)
+        given = (certified, problem.sparsity[0], before, near, tolerance)
+        certificate = _certificate(*given, problem.demands)
     return Alternatives(
         tuple(near.supports),
         near.values,
@@ -229,12 +239,18 @@ def alternatives(
 
 
 def _certificate(
-    certified: tuple[Array, str], sparsity: int, previous: Array, near: Near, tolerance: float
+    certified: tuple[Array, str],
+    sparsity: int,
+    previous: Array,
+    near: Near,
+    tolerance: float,
+    demands: Demands,
 ) -> Certificate:
     """What is listed, and why nothing else is."""
     pairs = list(zip(near.supports, near.bests, strict=True))
+    asked = demands.manifest()
     return make_list_certificate(
-        *certified, sparsity, previous.T, pairs, tolerance, near.proved, near.rungs
+        *certified, sparsity, previous.T, pairs, tolerance, near.proved, near.rungs, asked
     )
 
 

@@ -61,6 +61,10 @@ def stability(
     n_jobs: int | None = None,
     callback: Counter | None = None,
     feature_names: Sequence[str] | None = None,
+    include: Any = None,
+    exclude: Any = None,
+    relation: str = "orthogonal",
+    previous: Any = None,
 ) -> Stability:
     """Count how often each feature is selected when the components are sought in other rows.
 
@@ -123,6 +127,7 @@ def stability(
     sparsity = list(sparsity) if isinstance(sparsity, Iterable) else sparsity
     rows, whole = Rows.validate(X, correlation, feature_names)
     asked = Asked(rows, [sparsity], n_components, settings, several=False)
+    asked = asked.demanding(include=include, exclude=exclude, relation=relation, previous=previous)
     return _resample(asked, whole, draws, callback)[0]
 
 
@@ -144,6 +149,10 @@ def stability_path(
     n_jobs: int | None = None,
     callback: Counter | None = None,
     feature_names: Sequence[str] | None = None,
+    include: Any = None,
+    exclude: Any = None,
+    relation: str = "orthogonal",
+    previous: Any = None,
 ) -> StabilityPath:
     """As :func:`orthospca.stability`, for several sparsities, with the same resamples for all.
 
@@ -158,6 +167,8 @@ def stability_path(
         Between 1 and n, in any order.
     method, eps, gap, time_limit, node_limit, n_jobs, callback, feature_names
         As in :func:`orthospca.stability`.
+    include, exclude, relation, previous : optional
+        As in :func:`orthospca.solve`, for each fit.
 
     Returns
     -------
@@ -178,6 +189,7 @@ def stability_path(
     settings = settings_of(method, eps, gap, time_limit, node_limit, n_jobs, callback)
     rows, whole = Rows.validate(X, correlation, feature_names)
     asked = Asked(rows, validate_sparsities(sparsities, rows.shape[1]), n_components, settings)
+    asked = asked.demanding(include=include, exclude=exclude, relation=relation, previous=previous)
     found = _resample(asked, whole, draws, callback)
     return StabilityPath(tuple(each.result.sparsity[0] for each in found), tuple(found))
 

@@ -46,10 +46,13 @@ class Demand:
         """Return what it says of some features, in terms of these; nothing is offered."""
         return Demand(*(np.flatnonzero(np.isin(places, x)) for x in (self.included, self.excluded)))
 
+    def fits(self, vector: Array, limit: int) -> bool:
+        """Whether a vector and what is included have no more than so many features."""
+        return len(np.union1d(np.flatnonzero(vector), self.included)) <= limit
+
     def allows(self, vector: Array, limit: int) -> bool:
         """Whether a vector has a support of so many features that is as is asked."""
-        used = np.union1d(np.flatnonzero(vector), self.included)
-        return len(used) <= limit and not vector[self.excluded].any()
+        return self.fits(vector, limit) and not vector[self.excluded].any()
 
     def is_stronger_than(self, other: Demand) -> bool:
         """Whether all that it allows is allowed by another one."""

@@ -14,7 +14,8 @@ smallest diagonal entry of Q.  Three facts connect the problems of a path:
    the same bounds: fewer vectors compete in each stage, and those before it are the same.
 
 The first two speak of the first component only: the bounds of later stages are conditional on the
-components before them, which change with p.
+components before them, which change with p.  Where features have to be included, or vectors are
+given, a part of x is not feasible, and there is no averaging; what is included counts in the third.
 """
 
 from __future__ import annotations
@@ -26,16 +27,25 @@ from fractions import Fraction
 
 from orthospca._typing import Array
 from orthospca.data.covariance import DataCovariance
+from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.result import Component, Result, Status
 from orthospca.model.tolerance import Tolerance
 
 
-def taken_over(larger: Result | None, sparsity: int) -> Result | None:
+def taken_over(
+    larger: Result | None, sparsity: int, demands: Demands = NO_DEMANDS
+) -> Result | None:
     """Return the result for a larger sparsity if it is one for this sparsity too (fact 3)."""
     if larger is None or not larger.status.finished:
         return None
     if any(len(support) > sparsity for support in larger.supports):
         return None
+    if demands.binding:
+        # Which sparsities the path of the larger one begins with is not written there.
+        larger = replace(larger, known_path=(), climb=None)
+    for k, stage in enumerate(larger.stages):
+        if demands.include and not demands.asked(k).fits(stage.vector, sparsity):
+            return None
     return replace(
         larger,
         stages=tuple(replace(stage, nodes=0, runtime=0.0) for stage in larger.stages),
@@ -56,7 +66,13 @@ def averaging_bound(upper: float, p: int, q: int, smallest: float) -> float:
 class Links:
     """What follows for one sparsity from what is known of the others."""
 
-    def __init__(self, tolerance: Tolerance, covariance: Array | DataCovariance) -> None:
+    def __init__(
+        self,
+        tolerance: Tolerance,
+        covariance: Array | DataCovariance,
+        demands: Demands = NO_DEMANDS,
+    ) -> None:
+        self._averages = not demands.include and demands.previous is None
         if isinstance(covariance, DataCovariance):
             # The smallest variance is rounded downwards, which leaves the averaging bound true.
             radius = covariance.relative_radius
@@ -77,7 +93,7 @@ class Links:
         for i, (q, result) in enumerate(zip(sparsities, results, strict=True)):
             upper = min(bounds[i:])
             for p, bound in zip(sparsities[:i], bounds, strict=False):
-                if p > 1:
+                if p > 1 and self._averages:
                     upper = min(upper, averaging_bound(bound, p, q, self._smallest))
             best = result
             if connected and len(result.sparsity) == 1:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
 from orthospca.facade import can_do_without, formed_in_time, is_formed, solve_with
+from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Progress, Result, Status
 from orthospca.model.settings import Settings
@@ -56,6 +57,10 @@ def sparsity_path(
     callback: PathCallback | None = None,
     feature_names: Sequence[str] | None = None,
     memory_limit: float | str | None = None,
+    include: Any = None,
+    exclude: Any = None,
+    relation: str = "orthogonal",
+    previous: Any = None,
 ) -> SparsityPath:
     """Solve the problem for several sparsities, from the largest to the smallest.
 
@@ -85,8 +90,8 @@ def sparsity_path(
     callback : callable, optional
         Called with the sparsity and a ``Progress`` record now and then; a true answer stops the
         path.
-    feature_names, memory_limit : optional
-        As in :func:`orthospca.solve`.
+    feature_names, memory_limit, include, exclude, relation, previous : optional
+        As in :func:`orthospca.solve`, for each sparsity.
 
     Returns
     -------
@@ -116,7 +121,9 @@ def sparsity_path(
         callback=callback,
         memory_limit=memory_limit,
     )
-    return path_as_set(Q, sparsities, n_components, settings, threshold, callback, feature_names)
+    given = (Q, sparsities, n_components, settings, threshold, callback, feature_names)
+    asked = {"include": include, "exclude": exclude, "relation": relation, "previous": previous}
+    return path_as_set(*given, asked)
 
 
 def path_as_set(
@@ -127,6 +134,7 @@ def path_as_set(
     threshold: Any = 0.0,
     callback: PathCallback | None = None,
     feature_names: Any = None,
+    demands: Mapping[str, Any] | Demands = NO_DEMANDS,
 ) -> SparsityPath:
     """As :func:`sparsity_path`, with its settings in one piece."""
     asked: tuple[int, ...] = ()
@@ -143,14 +151,16 @@ def path_as_set(
     names = validate_names(feature_names, n, names_of(Q))
     asked = validate_sparsities(sparsities, n)
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
+    if not isinstance(demands, Demands):
+        demands = Demands.validate([asked[0]] * count, n, names, **demands)
     covariance = _covariance_of(given, settings, threshold, watch)
     if covariance is None or watch.interrupted:
         # No sparsity was reached: there was no time to form the matrix.
         return SparsityPath.of((), count, watch.verdict() or Status.TIME_LIMIT, watch.clock.elapsed)
-    links, learnt = Links(settings.tolerance, covariance), None
+    links, learnt = Links(settings.tolerance, covariance, demands), None
     if isinstance(covariance, DataCovariance):
         learnt = WideProblem(covariance, asked[-1], settings)
-    climb = _Climb(covariance, count, settings, threshold, callback, watch, links, learnt)
+    climb = _Climb(covariance, count, settings, threshold, callback, watch, links, learnt, demands)
     climb.run(asked)
     results = tuple(replace(result, feature_names=names) for result in climb.results())
     open_statuses = [r.status for r in results if not r.status.finished]
@@ -174,6 +184,8 @@ class _Climb:
         What one sparsity proves for another.
     learnt : WideProblem or None
         What is known of data, for all of them.
+    demands : Demands
+        What is asked of the components beyond their sparsity.
     found : dict
         The result for each sparsity that was reached.
     met : dict
@@ -190,6 +202,7 @@ class _Climb:
     watch: Watch
     links: Links
     learnt: WideProblem | None
+    demands: Demands = NO_DEMANDS
     found: dict[int, Result] = field(default_factory=dict)
     met: dict[int, Component] = field(default_factory=dict)
     stop: bool = False
@@ -199,7 +212,8 @@ class _Climb:
         try:
             for sparsity, seconds in self._in_turn(reversed(sparsities)):
                 larger = self._above(sparsity)
-                result = taken_over(larger, sparsity) or self._met_on_the_way(larger, sparsity)
+                result = taken_over(larger, sparsity, self.demands)
+                result = result or self._met_on_the_way(larger, sparsity)
                 in_time = seconds != 0.0 or larger is None
                 if in_time and (result is None or not result.status.finished):
                     result = self._solve(sparsity, seconds)
@@ -249,12 +263,15 @@ class _Climb:
             met = not self.stop and self.count == 1 and self.links.met(progress.lower, known)
             return self.stop or met
 
-        settings = replace(self.settings, time_limit=seconds, rungs=larger is None)
+        binding = self.demands.binding
+        rungs = larger is None and not binding
+        settings = replace(self.settings, time_limit=seconds, rungs=rungs)
         point = self.met.get(sparsity)
         start = (point,) if point is not None and point.status is Status.OPTIMAL else ()
         asked = (self.covariance, sparsity, self.count, settings, self.threshold)
-        result = solve_with(*asked, hear, self.learnt, start)
-        for size, point in enumerate(result.known_path, start=1):
+        result = solve_with(*asked, hear, self.learnt, start, asked=self.demands)
+        # Where something is asked, a path need not begin with one feature.
+        for size, point in enumerate(() if binding else result.known_path, start=1):
             if point.status is Status.OPTIMAL or size not in self.met:
                 self.met[size] = point
         self.stop |= result.status is Status.INTERRUPTED and not met

@@ -49,8 +49,12 @@ def improved_start(problem: Subproblem, supports: Sequence[IntArray]) -> Candida
     Only the largest of those that are not too large are looked at.  Without swaps a vector that is
     within the tolerance would be kept where another support is a little better.
     """
+    everything = np.arange(problem.n_features)
     if len(problem.included):
         supports = [np.union1d(support, problem.included) for support in supports]
+    if len(problem.excluded):
+        supports = [s for s in supports if not np.isin(s, problem.excluded).any()]
+        everything = np.setdiff1d(everything, problem.excluded)
     most = max(
         (len(support) for support in supports if len(support) <= problem.sparsity), default=0
     )
@@ -61,7 +65,6 @@ def improved_start(problem: Subproblem, supports: Sequence[IntArray]) -> Candida
     leader = int(np.argmax(values))
     if values[leader] == -np.inf:
         return None
-    everything = np.arange(problem.n_features)
     fixed = problem.included
     swapped = swap_search(problem.penalised, rows[leader], everything, 30, FIRST_SWAPS, fixed)
     found = best_on_support(problem, np.sort(swapped))

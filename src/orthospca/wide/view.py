@@ -321,7 +321,9 @@ class DataView:
         """Find the features that a support above the level can contain."""
         left = self.members.copy()
         if size == 1:
-            return Sieve(np.flatnonzero(left & ((self.variances > level) | self.is_held)), level)
+            if not self.proof:
+                left &= (self.variances > level) | self.is_held
+            return Sieve(np.flatnonzero(left), level)
         if level > below:
             left &= stays_by_variance(level, below, self.variances) | self.is_held
         kept = np.flatnonzero(left)
