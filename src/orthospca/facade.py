@@ -523,8 +523,9 @@ def _stages_of_matrix(
     if settings.method is Method.ENUMERATION:
         sizes = [problem.n_features] if plan.blocks is None else set(plan.blocks.sizes.tolist())
         for size in sizes:
-            for limit in problem.sparsity:
-                refuse_if_too_many(size, min(limit, size))
+            for k, limit in enumerate(problem.sparsity):
+                included = len(problem.demands.asked(k).included) if plan.blocks is None else 0
+                refuse_if_too_many(size, min(limit, size), included)
     if plan.blocks is None or (across := _across(plan.blocks, problem.demands)):
         return MatrixStages(Q, settings, watch, plan.note if plan.blocks is None else across)
     partitioned = PartitionedMatrix(Q, plan.blocks, settings)

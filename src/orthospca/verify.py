@@ -394,7 +394,8 @@ class _Check:
             X, F, E = asked.stage(k, before)
             proof = _Stage(source, X, sums, included=F, excluded=E)
             rows = np.concatenate([before, components[k : k + 1]])
-            _check_component(source, rows, len(before), limits[k], value, where, F, E)
+            given = len(asked.previous)
+            _check_component(source, rows, len(before), limits[k], value, where, F, E, given)
             rungs.append({})
             outer = [rungs[j] for j in range(k) if asked.contains(j, k)]
             for s, bound in self._rungs(proof, k, limits[k], outer, where):
@@ -826,9 +827,10 @@ def _check_component(
     where: str,
     F: frozenset[int] = _NOTHING,
     E: frozenset[int] = _NOTHING,
+    given: int = 0,
 ) -> Fraction:
     """Length, sparsity, orthogonality and variance, in rational arithmetic; the variance."""
-    support, x, length = _check_vector(components, k, p, where)
+    support, x, length = _check_vector(components, k, p, where, given)
     used = set(support.tolist())
     if len(used | F) > p:
         raise Rejected(f"{where}: {len(used | F)} features with those included, not {p}")
@@ -843,7 +845,7 @@ def _check_component(
 
 
 def _check_vector(
-    components: Array, k: int, p: int, where: str
+    components: Array, k: int, p: int, where: str, given: int = 0
 ) -> tuple[Array, list[Fraction], Fraction]:
     """Length, sparsity and orthogonality; the support, what is on it, and its squared length."""
     support = np.flatnonzero(components[k])
@@ -855,7 +857,8 @@ def _check_vector(
         raise Rejected(f"{where}: the component is not of unit length")
     for j in range(k):
         if abs(_inner(x, components[j][support])) > Fraction(ORTHOGONALITY):
-            raise Rejected(f"{where}: not orthogonal to vector {j + 1} before it")
+            other = f"component {j + 1 - given}" if j >= given else f"vector {j + 1} of previous"
+            raise Rejected(f"{where}: not orthogonal to {other}")
     return support, x, length
 
 

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from helpers.demands import CONSTRAINTS, check, some_demands
+from helpers.problems import MATRICES
 from helpers.routes import ROUTES, PathRoute
 from helpers.stages import exact_matrix_of
 from orthospca import solve
 
 #: Every combination of what may be asked.
 ASKED = [c for size in (1, 2, 3, 4) for c in combinations(CONSTRAINTS, size)]
+#: Kinds of matrices with many ties.
+TIED = [MATRICES[kind] for kind in ("integers", "equal_blocks", "exchangeable", "hollow")]
 #: Every way through the package that is certified.
 WAYS = [name for name, route in ROUTES.items() if not isinstance(route, PathRoute)]
 #: Problems of each combination on each route: about 500 in all, and 5000.
@@ -69,3 +72,25 @@ def test_certificates_are_verified(constraints: tuple[str, ...], count: int) -> 
     for name in PROVED:
         for seed in range(count):
             _solve_and_check(name, constraints, seed, proof=True)
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("constraints", ASKED, ids="+".join)
+def test_ties_are_resolved_among_what_is_feasible(constraints: tuple[str, ...], count: int) -> None:
+    """Tests the lexicographic objective: no bound is wrong, and no first variance smaller."""
+    for seed in range(count):
+        rng = np.random.default_rng([zlib.crc32(f"ties {constraints}".encode()), seed])
+        matrix = TIED[seed % len(TIED)](rng, int(rng.integers(2, 6)))
+        n = len(matrix)
+        limits = [int(rng.integers(1, n + 1))] * min(n, 3)
+        asked = some_demands(rng, n, limits, constraints)
+        options = {"gap": 1e-6, "proof": bool(seed % 2), **asked}
+        result = solve(matrix, limits, len(limits), objective="lexicographic", **options)
+        check(exact_matrix_of(matrix), result, asked, 0.0, 1e-6)
+        plain = solve(matrix, limits, len(limits), gap=1e-6, **asked)
+        assert len(plain) <= len(result)
+        pairs = zip(plain.variances, result.variances, strict=False)
+        gain = next((b - a for a, b in pairs if abs(b - a) > 1e-5 * abs(matrix).max()), 0.0)
+        assert gain >= 0
+        if result.certificate is not None and len(result):
+            assert result.certificate.verify().reason == ""

@@ -51,9 +51,9 @@ def count_supports(included: int, allowed: int, sparsity: int) -> int:
     return math.comb(allowed - included, min(sparsity, allowed) - included)
 
 
-def refuse_if_too_many(n_features: int, sparsity: int) -> None:
+def refuse_if_too_many(n_features: int, sparsity: int, included: int = 0) -> None:
     """Raise ``ValueError`` if enumerating all supports would not end in reasonable time."""
-    count = count_supports(0, n_features, sparsity)
+    count = count_supports(included, n_features, sparsity)
     if count > LARGEST_ENUMERATION:
         raise InputError(
             f"method 'enumeration' would have to test {count:.3g} supports ({sparsity} of "
