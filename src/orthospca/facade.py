@@ -342,6 +342,7 @@ def _result(
         certificate=certificate,
         objective=str(settings.objective),
         joint_upper_bound=together,
+        asked=problem.demands.manifest(),
     )
 
 

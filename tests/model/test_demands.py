@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from orthospca import DataCovariance, Status, solve
+from orthospca import DataCovariance, Result, Status, solve
 
 Q = np.diag([5.0, 4.0, 3.0, 2.0, 1.0]) + 0.5
 NAMES = ["a", "b", "c", "d", "e"]
@@ -174,3 +175,30 @@ def test_path_is_of_the_same_question() -> None:
     for component, p in zip(result.path, (2, 3, 4), strict=True):
         alone = solve(Q, p, include=[3, 4], exclude=[0])
         assert component.variance == pytest.approx(alone.variances[0], rel=1e-4)
+
+
+def test_what_was_asked_is_said(tmp_path: Path) -> None:
+    """Tests the words of a result, and that a file keeps them."""
+    asked: dict[str, Any] = {"include": [["e"], []], "exclude": "a", "relation": "disjoint"}
+    result = solve(FRAME, 2, 2, previous=np.eye(5)[1], **asked)
+    said = "2 components with e (component 1) without a that share no feature after 1 given vector"
+    assert said in result.summary()
+    result.save(tmp_path / "result.json")
+    again = Result.load(tmp_path / "result.json")
+    assert again == result
+    assert again.asked == {
+        "include": [[4], []],
+        "exclude": [[0], [0]],
+        "relation": "disjoint",
+        "previous": 1,
+    }
+    assert solve(FRAME, 2, 2).asked == {}
+
+
+def test_path_of_a_component_that_leaves_features_to_others() -> None:
+    """Tests that the path asks the same of the first component as the solve."""
+    result = solve(Q, 3, 2, include=[[], [0]], relation="disjoint")
+    assert list(result.path_sparsities) == [1, 2, 3]
+    assert not any(component.vector[0] for component in result.path)
+    included = solve(Q, 4, include=[3, 4])
+    assert list(included.path_sparsities) == [2, 3, 4]

@@ -157,7 +157,10 @@ class Demands:
 
     def of_first(self) -> Demands:
         """Return what is asked of the first component."""
-        return Demands(self.include[:1], self.exclude[:1], self.previous, self.relation)
+        if not self.binding:
+            return NO_DEMANDS
+        excluded = tuple(self.asked(0).excluded.tolist())
+        return Demands(self.include[:1], (excluded,), self.previous, self.relation)
 
     def asked(self, k: int) -> Demand:
         """Return what is asked of a component, whatever the others are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, overload
@@ -100,6 +100,9 @@ class Result:
         total variance.  Of a stage-wise result it is what costs little, the smaller of the bound of
         ordinary PCA and as many times the bound of the first component; NaN with
         ``method="deflation"``, whose components are not orthogonal.
+    asked : dict
+        What was asked beyond the sparsity: ``"include"`` and ``"exclude"``, a list of features for
+        each component, ``"relation"``, and the number of ``"previous"`` vectors; only what was.
 
     Examples
     --------
@@ -139,6 +142,7 @@ class Result:
     certificate: Any = None
     objective: str = "stagewise"
     joint_upper_bound: float = math.nan
+    asked: dict[str, Any] = field(default_factory=dict)
 
     @property
     def joint_variance(self) -> float:
@@ -158,12 +162,20 @@ class Result:
     def path(self) -> tuple[Component, ...]:
         """The first component for sparsity 1, 2, … up to the one asked for, each with its bound.
 
+        Where features are included it begins with them alone: see :attr:`path_sparsities`.
         They are sought when they are first looked at, unless they were met on the way, as by
         :func:`orthospca.sparsity_path`; empty where there is no such way.
         """
         if not self.known_path and self.climb is not None:
             object.__setattr__(self, "known_path", self.climb())
         return self.known_path
+
+    @property
+    def path_sparsities(self) -> range:
+        """The sparsities of :attr:`path`."""
+        included = self.asked.get("include", [()])[0]
+        first = max(len(included), 1)
+        return range(first, first + len(self.path))
 
     @property
     def n_components(self) -> int:
@@ -251,7 +263,8 @@ class Result:
 
     def _key(self) -> tuple[object, ...]:
         """What was asked and answered."""
-        return tuple(comparable(getattr(self, name)) for name in COMPARED)
+        same = (comparable(getattr(self, name)) for name in COMPARED)
+        return (*same, json.dumps(self.asked, sort_keys=True))
 
     def __getstate__(self) -> dict[str, Any]:
         # What climbs holds the matrix.

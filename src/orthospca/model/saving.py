@@ -44,9 +44,10 @@ RESULT: dict[str, Callable[[Any], Any]] = {
     "note": str,
     "total_variance": float,
     "feature_names": _or_none(tuple),
+    "asked": dict,
 }
 #: Those that files of earlier releases may lack.
-LATER = {"objective", "joint_upper_bound", "note"}
+LATER = {"objective", "joint_upper_bound", "note", "asked"}
 #: The same of a component, beside its support and its loadings.
 COMPONENT: dict[str, Callable[[Any], Any]] = {
     "variance": float,

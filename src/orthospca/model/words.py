@@ -145,12 +145,31 @@ def is_open(result: Result, component: Component) -> bool:
 def counted(result: Result) -> str:
     """How many components, and what they explain together."""
     count = result.n_components
-    found = f"{count} component{'' if count == 1 else 's'}"
+    found = f"{count} component{'' if count == 1 else 's'}{asked(result)}"
     if result.method == "deflation":
         return f"{found} by deflation (not orthogonal: their variances do not add up)"
     if count and result.total_variance > 0:
         found += f", {result.explained_variance_ratio.sum():.1%} of the total variance"
     return found
+
+
+def asked(result: Result) -> str:
+    """What was asked beyond the sparsity, to be added to a noun; empty if nothing was."""
+    said = []
+    for word, name in (("with", "include"), ("without", "exclude")):
+        lists = [tuple(features) for features in result.asked.get(name, ())]
+        for own in dict.fromkeys(filter(None, lists)):
+            whose = [str(k) for k, features in enumerate(lists, start=1) if features == own]
+            each = "" if len(whose) == len(lists) else f" (component {', '.join(whose)})"
+            names = [
+                str(j) if result.feature_names is None else result.feature_names[j] for j in own
+            ]
+            said.append(f"{word} {', '.join(names)}{each}")
+    if "relation" in result.asked:
+        said.append("that share no feature")
+    if count := result.asked.get("previous", 0):
+        said.append(f"after {count} given vector{'' if count == 1 else 's'}")
+    return "".join(f" {part}" for part in said)
 
 
 def closing(result: Result) -> str:

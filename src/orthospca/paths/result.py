@@ -94,7 +94,7 @@ class SparsityPath(Shown):
         """The path that the first component of a result was found on."""
         results = tuple(
             replace(result, stages=(c,), sparsity=(p,), status=c.status, objective="stagewise")
-            for p, c in enumerate(result.path, start=1)
+            for p, c in zip(result.path_sparsities, result.path, strict=True)
         )
         finished = all(c.status.finished for c in result.path)
         return cls.of(results, 1, Status.OPTIMAL if finished else result.status, result.runtime)

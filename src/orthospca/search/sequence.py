@@ -413,6 +413,9 @@ class _Sequence:
         if not self._stages.nested or not ladder:
             return
         points = tuple(self._point(rung) for rung in ladder if rung.best)
+        if self._demands.binding and len(points) < len(ladder):
+            # Nobody could tell which sparsities they are of.
+            return
         closed = all(point.status is Status.OPTIMAL for point in points)
         if climbed or closed or were_climbed(ladder):
             self.path = points
