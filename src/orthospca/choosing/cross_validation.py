@@ -26,7 +26,7 @@ from orthospca.data.moments import sum_of_squares
 from orthospca.model import views
 from orthospca.model.result import Status
 from orthospca.model.validation import validate_integer
-from orthospca.paths.shown import Shown, Table, plain
+from orthospca.paths.shown import Shown, Table
 from orthospca.paths.solving import validate_sparsities
 
 
@@ -155,15 +155,8 @@ class CrossValidation(Shown):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python objects that JSON can hold."""
-        return {
-            "sparsities": list(self.sparsities),
-            "n_samples": self.n_samples,
-            "status": self.status.name,
-            "suggested": self.suggested if self.n_folds else None,
-            "held_out": plain(self.held_out),
-            "fitted": plain(self.fitted),
-        }
+        """Return plain Python objects, as JSON has them."""
+        return super().to_dict() | {"suggested": self.suggested if self.n_folds else None}
 
 
 def cross_validate_sparsity(

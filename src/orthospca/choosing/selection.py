@@ -166,22 +166,9 @@ class Stability(Shown):
         return table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python objects that JSON can hold."""
-        return {
-            "n_resamples": self.n_resamples,
-            "n_rows": self.n_rows,
-            "n_samples": self.n_samples,
-            "bootstrap": self.bootstrap,
-            "certified": self.certified,
-            "status": self.status.name,
-            "feature_names": list(self.feature_names),
-            "indices": plain(self.indices),
-            "frequencies": self.frequencies.tolist(),
-            "overall": self.overall.tolist(),
-            "similarities": self.similarities.tolist(),
-            "overlaps": self.overlaps.tolist(),
-            "result": self.result.to_dict(),
-        }
+        """Return plain Python objects, as JSON has them."""
+        indices = {"feature_names": list(self.feature_names), "indices": plain(self.indices)}
+        return super().to_dict() | indices
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,10 +224,3 @@ class StabilityPath(Shown):
         first = self.stabilities[:1]
         told = "".join(f"stability of each component, {each._meaning()}" for each in first)
         return Table("Stability by sparsity", columns, told)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python objects that JSON can hold."""
-        return {
-            "sparsities": list(self.sparsities),
-            "stabilities": [each.to_dict() for each in self.stabilities],
-        }

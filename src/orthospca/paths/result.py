@@ -13,7 +13,7 @@ from orthospca.model import views, words
 from orthospca.model.component import Status, format_gap
 from orthospca.model.result import Result
 from orthospca.model.validation import validate_integer
-from orthospca.paths.shown import Shown, Table, plain
+from orthospca.paths.shown import Shown, Table
 
 
 @dataclass(frozen=True)
@@ -254,18 +254,6 @@ class SparsityPath(Shown):
             for k, component in enumerate(result)
         ]
         return pandas.DataFrame(rows)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the path as plain Python objects that JSON can hold."""
-        return {
-            "status": self.status.name,
-            "runtime": self.runtime,
-            "sparsities": list(self.sparsities),
-            "variances": plain(self.variances),
-            "upper_bounds": plain(self.upper_bounds),
-            "gaps": plain(self.gaps),
-            "results": [result.to_dict() for result in self.results],
-        }
 
 
 def _in_short(sparsities: tuple[int, ...]) -> str:

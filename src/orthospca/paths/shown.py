@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
 
-from orthospca._typing import Array
 from orthospca.model import showing, views
+from orthospca.model.component import Status
 from orthospca.model.table import Table as Table
 
 
@@ -26,6 +27,11 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return self.table().html()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python objects, as JSON has them."""
+        made: Any = self
+        return {each.name: plain(getattr(self, each.name)) for each in fields(made)}
 
     def summary(self, width: int = views.WIDTH) -> str:
         """Return a table that a person can read.
@@ -68,8 +74,14 @@ class Shown:
         showing.reports().write_choice_report(path, **{self.REPORTED: self}, **about)
 
 
-def plain(table: Array) -> Any:
-    """Lists of numbers; JSON has no NaN and no infinity: they become None."""
-    numbers: Any = table.astype(object)
-    numbers[~np.isfinite(table)] = None
-    return numbers.tolist()
+def plain(value: Any) -> Any:
+    """What JSON can hold; it has no NaN and no infinity: they become None."""
+    if isinstance(value, np.ndarray):
+        numbers: Any = value.astype(object)
+        numbers[~np.isfinite(value)] = None
+        return numbers.tolist()
+    if isinstance(value, Status):
+        return value.name
+    if isinstance(value, tuple):
+        return [plain(each) for each in value]
+    return value.to_dict() if hasattr(value, "to_dict") else value
