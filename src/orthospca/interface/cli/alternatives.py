@@ -28,8 +28,8 @@ class Near:
     """What is listed."""
 
     sparsity: int | None = of_command(None, "Variables in each choice.", "-p", "--sparsity")
-    within: str = of_command("1%", "How far below the best variance: 1% or 0.01.")
-    most: int = of_command(1000, "List at most this many.")
+    tolerance: str = of_command("1%", "How far below the best variance: 1% or 0.01.", "--within")
+    max_supports: int = of_command(1000, "List at most this many.", "--most")
 
 
 @command
@@ -53,17 +53,14 @@ def alternatives(data: Data, *, near: Near, reading: Reading, time: Time, showin
 
     job = Job(data, reading, showing, FILES)
     job.need_folder(proof=showing.proof)
-    settings: dict[str, Any] = {
-        "tolerance": parse_share(near.within, "--within"),
-        "max_supports": near.most,
-        "proof": showing.proof,
-    }
+    tolerance = parse_share(near.tolerance, "--within")
+    settings: dict[str, Any] = {**vars(near), "tolerance": tolerance, "proof": showing.proof}
 
     table, Q = job.read()
     settings["sparsity"] = default_sparsity(Q) if near.sparsity is None else near.sparsity
 
     with job.computing(), job.screen.working("looking for alternatives"):
-        now = {"time_limit": job.left(time), "n_jobs": time.n_jobs, **settings}
+        now = vars(time) | {"time_limit": job.left(time)} | settings
         found = orthospca.alternatives(Q, feature_names=table.columns, **now)
 
     files = {

@@ -191,15 +191,7 @@ class Draws:
     fraction: float | None = of_rows(
         None, "Share of the rows in a resample; default 0.5, or 1 with --bootstrap."
     )
-    seed: int = of_rows(0, "Random seed for folds and resamples.", min=0)
-
-    def settings(self) -> dict[str, Any]:
-        """The arguments of ``stability``."""
-        return {
-            "bootstrap": self.bootstrap,
-            "fraction": self.fraction,
-            "random_state": self.seed,
-        }
+    random_state: int = of_rows(0, "Random seed for folds and resamples.", "--seed", min=0)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Path:
         "Number of folds for measuring variance in held-out rows; 0 for none.",
         metavar="FOLDS",
     )
-    resamples: int = of_rows(
+    n_resamples: int = of_rows(
         0,
         "Number of resamples for counting how often variables are selected; 0 for none.",
         "--stability",
@@ -64,7 +64,7 @@ def path(
     from orthospca.path import parse_sparsities
 
     job = Job(data, reading, showing, FILES)
-    cv, resamples, values = asked.cv, asked.resamples, solver.settings()
+    cv, resamples, values = asked.cv, asked.n_resamples, solver.settings()
     for name, count, what in (("cv", cv, "folds"), ("stability", resamples, "resamples")):
         if count < 0 or count == 1:
             raise InputError(f"{name} must be 0 or at least 2 {what}, got {count}")
@@ -91,11 +91,16 @@ def path(
     if cv and status is not orthospca.Status.INTERRUPTED:
         with job.screen.counting("held-out rows", cv) as counter:
             done["cross_validation"] = orthospca.cross_validate_sparsity(
-                table.values, limits, cv=cv, random_state=draws.seed, callback=counter, **settings
+                table.values,
+                limits,
+                cv=cv,
+                random_state=draws.random_state,
+                callback=counter,
+                **settings,
             )
         status = done["cross_validation"].status
     if resamples and status is not orthospca.Status.INTERRUPTED:
-        settings |= {"n_resamples": resamples, "feature_names": table.columns, **draws.settings()}
+        settings |= {"n_resamples": resamples, "feature_names": table.columns, **vars(draws)}
         with job.screen.counting("resamples", resamples) as counter:
             done["stability"] = orthospca.stability_path(
                 table.values, limits, callback=counter, **settings

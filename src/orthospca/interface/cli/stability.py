@@ -25,7 +25,7 @@ FILES = ("stability.json", "stability.csv", "stability.html")
 class Resamples(Draws):
     """Which other rows are asked, and how many times."""
 
-    resamples: int = of_rows(50, "Number of resamples.", "-n", "--resamples")
+    n_resamples: int = of_rows(50, "Number of resamples.", "-n", "--resamples")
 
 
 @command
@@ -54,29 +54,28 @@ def stability(
 
     job = Job(data, reading, showing, FILES)
     nonzeros = parse_sparsity(components.sparsity)
-    if draws.resamples < 2:
-        raise InputError(f"resamples must be at least 2, got {draws.resamples}")
+    if draws.n_resamples < 2:
+        raise InputError(f"resamples must be at least 2, got {draws.n_resamples}")
 
     table, Q = job.read()
     choosing.need_rows("stability needs", job.source.is_matrix, table)
-    asked = vars(limits) | vars(components)
+    asked = vars(limits) | vars(components) | vars(draws)
     asked["sparsity"] = default_sparsity(Q) if nonzeros is None else nonzeros
 
-    with job.computing(), job.screen.counting("resamples", draws.resamples) as counter:
+    with job.computing(), job.screen.counting("resamples", draws.n_resamples) as counter:
         found = orthospca.stability(
             table.values,
-            n_resamples=draws.resamples,
             correlation=reading.correlation,
             feature_names=table.columns,
             callback=counter,
-            **asked | draws.settings() | {"time_limit": job.left(limits)},
+            **asked | {"time_limit": job.left(limits)},
         )
 
     files = {
         "stability.csv": choosing.stability_rows([found]),
         "stability.json": found.to_dict(),
     }
-    job.write(files, asked | vars(draws), found.status.name)
+    job.write(files, asked, found.status.name)
     job.report_choice("Stability:", stability=found)
 
     job.show(found.to_dict, found.table())
