@@ -77,7 +77,7 @@ class CrossValidation(Shown):
     @property
     def mean(self) -> Array:
         """Mean of :attr:`ratios` over the folds, shape (P,)."""
-        return self.ratios.mean(axis=0) if self.n_folds else np.full(len(self.sparsities), math.nan)
+        return self._mean(self.held_out)
 
     @property
     def standard_error(self) -> Array:
@@ -92,9 +92,10 @@ class CrossValidation(Shown):
     @property
     def fitted_mean(self) -> Array:
         """As :attr:`mean`, of the rows that the components were fitted to."""
-        if not self.n_folds:
-            return np.full(len(self.sparsities), math.nan)
-        return np.nansum(self.fitted, axis=2).mean(axis=0)
+        return self._mean(self.fitted)
+
+    def _mean(self, shares: Array) -> Array:
+        return np.nansum(shares, axis=2).sum(axis=0) / (self.n_folds or math.nan)
 
     @property
     def best(self) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
 
 from orthospca._errors import InputError
 from orthospca.result import Table
@@ -81,33 +81,25 @@ class Screen:
             self.say(what)
             yield
 
+    def _bar(self, *columns: ProgressColumn) -> Progress:
+        console = self.console
+        quiet = not console.is_terminal
+        return Progress(*columns, console=console, transient=True, disable=quiet)
+
     @contextmanager
     def bar(self, what: str, at_once: bool = True) -> Iterator[Callable[[float], None]]:
         """Show a share, on a terminal; at once, or when there is one to show."""
-        console = self.console
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        with self._bar() as bar:
             task = bar.add_task(what, total=1.0, visible=at_once)
             yield lambda share: bar.update(task, completed=share, visible=True)
 
     @contextmanager
     def counting(self, what: str, total: int) -> Iterator[Callable[[int, int], None]]:
         """Show how many are done: a bar on a terminal, elsewhere a line at the end."""
-        console = self.console
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        bar = Progress(
-            *columns, console=console, transient=True, disable=not console.is_terminal
-        )  # fmt: skip
-        task = bar.add_task(what, total=total)
-        last = 0
-
-        def count(done: int, _: int) -> None:
-            nonlocal last
-            last = done
-            bar.update(task, completed=done)
-
-        with bar:
-            yield count
-        self.say(f"{what}: {last} of {total} done")
+        with self._bar(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda done, _: bar.update(task, completed=done)
+        self.say(f"{what}: {bar.tasks[0].completed} of {total} done")
 
     def open_in_browser(self, file: Path) -> None:
         """Show a report, if it is there."""

@@ -85,18 +85,13 @@ def path(
         job.need_some(len(found.results), found.status, "no sparsity was reached")
     for name in ("threshold", "memory_limit"):
         del settings[name]  # rows are solved without them
-    settings["correlation"] = reading.correlation
+    settings |= {"correlation": reading.correlation, "random_state": draws.random_state}
     done: dict[str, Any] = {}
     status = found.status
     if cv and status is not orthospca.Status.INTERRUPTED:
         with job.screen.counting("held-out rows", cv) as counter:
             done["cross_validation"] = orthospca.cross_validate_sparsity(
-                table.values,
-                limits,
-                cv=cv,
-                random_state=draws.random_state,
-                callback=counter,
-                **settings,
+                table.values, limits, cv=cv, callback=counter, **settings
             )
         status = done["cross_validation"].status
     if resamples and status is not orthospca.Status.INTERRUPTED:
