@@ -92,10 +92,15 @@ def write_choice_report(
         panels.append(alternatives_panel([alternatives], source=source if not panels else ""))
     if cross_validation is not None and not cross_validation.n_folds:
         cross_validation = None
-    drawn = [] if cross_validation is None else [_held_out(cross_validation)]
+    drawn = (
+        []
+        if cross_validation is None
+        else [figure(choosing.held_out(cross_validation), numbers=cross_validation.table())]
+    )
     if found is not None and len(found):
-        shown = side_by_side(_variance(found), *drawn)
-        panels.append(Panel("variance", "What more variables bring", (shown,)))
+        by_sparsity = figure(choosing.path_variance(found), numbers=found.table())
+        content = (side_by_side(by_sparsity, *drawn),)
+        panels.append(Panel("variance", "What more variables bring", content))
         panels.append(_variables(found))
     elif drawn:
         panels.append(Panel("held-out", "Rows held out", (side_by_side(*drawn),)))
@@ -174,14 +179,6 @@ def _resampled(found: StabilityPath) -> str:
     )
 
 
-def _variance(found: SparsityPath) -> Html:
-    return figure(choosing.path_variance(found), numbers=shown(found.table()))
-
-
-def _held_out(found: CrossValidation) -> Html:
-    return figure(choosing.held_out(found), numbers=shown(found.table()))
-
-
 def _variables(found: SparsityPath) -> Panel:
     count = found.variances.shape[1]
     content: list[Html] = []
@@ -217,9 +214,7 @@ def _stability(found: StabilityPath, unfolded: int) -> Panel:
     content: list[object] = []
     if len(found) > 1:
         content.append(
-            side_by_side(
-                figure(choosing.stability_by_sparsity(found), numbers=shown(found.table()))
-            )
+            side_by_side(figure(choosing.stability_by_sparsity(found), numbers=found.table()))
         )
     unfolded = unfolded if unfolded in found.sparsities else found.sparsities[-1]
     for p, one in zip(found.sparsities, found, strict=True):

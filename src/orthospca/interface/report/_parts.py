@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orthospca.interface.html import Html, element, embedded
+from orthospca.interface.html import Html, element, embedded, shown
 from orthospca.interface.plots.spec import Plot
 from orthospca.interface.plots.svg import render
+from orthospca.result import Table
 
 #: A wider picture takes the width of the page.
 WIDEST = 560.0
@@ -50,7 +51,7 @@ def carried(data: Any, kind: str) -> Html:
     return embedded(json.dumps(data, ensure_ascii=False, separators=(",", ":")), kind)
 
 
-def figure(picture: Plot, *, numbers: Html | None = None, scores: Any = None) -> Html:
+def figure(picture: Plot, *, numbers: Table | Html | None = None, scores: Any = None) -> Html:
     """A picture with its title, what to see in it, and buttons for a download.
 
     Parameters
@@ -62,6 +63,7 @@ def figure(picture: Plot, *, numbers: Html | None = None, scores: Any = None) ->
         Scores of other components, which the reader can choose as axes.
     """
     chart = render(picture)
+    numbers = shown(numbers) if isinstance(numbers, Table) else numbers
     between = []
     if scores is not None:
         chart.data["marks"] = []  # the script makes them of the scores

@@ -30,7 +30,7 @@ from orthospca.interface.report._parts import (
 )
 from orthospca.interface.report._section import Section
 from orthospca.path import SparsityPath
-from orthospca.result import Component, Result, Status, format_gap
+from orthospca.result import Component, Result, Status, Table, format_gap
 
 METHODS = {
     "branch-and-bound": "branch and bound with the share relaxation",
@@ -319,12 +319,11 @@ def _variance(section: Section) -> Panel:
                 " Here it is proved that no further component exists: there are fewer components "
                 "than variables, and what they explain stays below 100 %."
             )
-        rows: list[dict[str, object]] = [{"#": k} for k in range(1, result.n_components + 1)]
+        columns = {"#": [str(k) for k in range(1, result.n_components + 1)]}
         for name, share in shares.items():
-            for row, value, so_far in zip(rows, share, share.cumsum(), strict=True):
-                row |= {name: percent(value), f"{name}, so far": percent(so_far)}
-        made = table(rows, caption="Shares of the total variance")
-        content.append(folded("The numbers", made))
+            columns[name] = [percent(value) for value in share]
+            columns[f"{name}, so far"] = [percent(value) for value in share.cumsum()]
+        content.append(folded("The numbers", shown(Table("Shares of the total variance", columns))))
     content = [side_by_side(*drawn), *content, paragraph(meaning)]
     return Panel("variance", "Explained variance", tuple(content), lead)
 
@@ -336,7 +335,7 @@ def _fewer_variables(section: Section) -> Panel:
         "them on its way, with their proofs. Where the line is flat, a sparser component does as "
         "well."
     )
-    drawn = [figure(choosing.path_variance(path, about), numbers=shown(path.table()))]
+    drawn = [figure(choosing.path_variance(path, about), numbers=path.table())]
     X = path.loadings()
     if np.any(X, axis=0).sum() <= MOST_NAMES // 2 and len(path) <= 2 * MOST_NUMBERS:
         grid = choosing.path_loadings(X, path.sparsities, names, 0, MOST_NAMES)
