@@ -211,9 +211,9 @@ def with_few_nodes(Q, nodes):
 def test_no_limit_is_blamed_that_was_not_given():
     """Tests the status of a set: that of a limit only if it was given and met."""
     Q = hard()
-    alone = with_few_nodes(Q, 3)
-    assert alone.status is Status.WORK_LIMIT and "ends after 3 nodes" in alone.note
-    assert solve(Q, 5, 2, objective="joint", node_limit=2).status is Status.NODE_LIMIT
+    alone = with_few_nodes(Q, 2)
+    assert alone.status is Status.WORK_LIMIT and "ends after 2 nodes" in alone.note
+    assert pair(5, node_limit=1).status is Status.NODE_LIMIT
     assert solve(Q, 5, 2, objective="joint", time_limit=0.0).status is Status.TIME_LIMIT
     for proved in (pair(5, proof=True), pair(5, proof=True, node_limit=1)):
         # It is not the nodes that a proof of a set runs out of.
