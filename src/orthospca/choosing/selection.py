@@ -131,12 +131,15 @@ class Stability(Shown):
             "|cos|": [f"{mean:.2f}" for mean in means[0]],
             "overlap": [f"{mean:.2f}" for mean in means[1]],
         }
-        listed = [[self._word(k, j) for j in self._listed(k)] for k in range(len(self.indices))]
+        names = self.feature_names
+        listed = [
+            [self._word(k, j, names[j]) for j in self._listed(k)] for k in range(len(self.indices))
+        ]
         about = "features and how often"
         return Table("Stability of the selection", columns, self._meaning(), listed, about)
 
-    def _word(self, k: int, j: int) -> str:
-        word = f"{self.feature_names[j]} {self.frequencies[k, j]:.0%}"
+    def _word(self, k: int, j: int, name: str) -> str:
+        word = f"{name} {self.frequencies[k, j]:.0%}"
         return word if self.result.stages[k].vector[j] else f"({word})"
 
     def _listed(self, k: int) -> list[int]:
