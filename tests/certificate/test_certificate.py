@@ -146,7 +146,9 @@ def test_data_of_every_kind(kind: str) -> None:
 
 def test_constant_data() -> None:
     """Tests that a covariance of zeros has a certificate, of zeros."""
-    result = solve(DataCovariance(np.ones((7, 4100))), 2, proof=True)
+    settings = Settings.validate(tuning=tuned(formed=10, few=5), proof=True)
+    result = solve_with(DataCovariance(np.ones((7, 60))), 2, 1, settings)
+    assert result.certificate.manifest["problem"]["kind"] == "factor"
     assert verify(result.certificate).verified and result.variances[0] == 0
 
 

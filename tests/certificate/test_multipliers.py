@@ -91,7 +91,7 @@ def test_data_that_are_never_formed() -> None:
     assert result.certificate.verify().verified
 
 
-@pytest.mark.parametrize("nodes", [1, 5])
+@pytest.mark.parametrize("nodes", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_limit_leaves_a_proof_of_the_bound_told(nodes: int) -> None:
     """Tests that the bound told at a limit is the one proved, and as good as without a proof."""
     # Leaves are smaller with a proof, and here they are the same.

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helpers.seeds import spread
+from helpers.seeds import seeds, spread
 from helpers.unequal import unequal_problem
 from orthospca import solve, verify
 
@@ -32,14 +32,14 @@ def test_zero(tmp_path: Path) -> None:
         check(np.zeros((n, n)), [1, 3, 2, 5, 1], tmp_path / "zero.zip")
 
 
-def test_signs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", seeds(1, 3))
+def test_signs(tmp_path: Path, seed: int) -> None:
     """Tests ``11ᵀ`` with all signs: after two components nothing is left of it."""
-    for seed in range(3):
-        v = np.random.default_rng(seed).choice([-1.0, 1.0], 7)
-        for sign in (1.0, -1.0):
-            Q = sign * np.outer(v, v)
-            for limits in ([5, 4, 7, 5, 4], [5, 4, 5, 1], [4, 3, 7, 2]):
-                check(Q, limits, tmp_path / "signs.zip", eps=1e-9)
+    v = np.random.default_rng(seed).choice([-1.0, 1.0], 7)
+    for sign in (1.0, -1.0):
+        Q = sign * np.outer(v, v)
+        for limits in ([5, 4, 7, 5, 4], [5, 4, 5, 1], [4, 3, 7, 2]):
+            check(Q, limits, tmp_path / "signs.zip", eps=1e-9)
 
 
 def test_ties(tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ REJECTED = (191, 329, 418, 440, 451, 497, 649, 774, 850, 968)
 
 
 def test_random_problems(tmp_path: Path) -> None:
-    """Tests a few dozen problems, and those that were hard once."""
-    check_random(range(44), tmp_path / "random.zip")
+    """Tests some problems, and those that were hard once."""
+    check_random(range(20), tmp_path / "random.zip")
     for seed in REJECTED:
         check_random(range(seed, seed + 1), tmp_path / "random.zip")
 

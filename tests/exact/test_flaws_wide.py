@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers.audit import uppers_told
+from helpers.audit import Audit, uppers_told
 from helpers.brute_force import candidates
 from helpers.exact import support_above
 from helpers.forced import forced_wide
 from helpers.problems import vanishing_columns
-from helpers.routes import Listener, foreign_blocks
+from helpers.routes import ROUTES, Listener, foreign_blocks
 from helpers.stages import exact_matrix_of
 from orthospca import DataCovariance, OrthogonalSparsePCA, Result, solve
 from orthospca.model.settings import Settings
@@ -149,3 +149,20 @@ def test_matrix_of_any_scale(unit: float) -> None:
     matrix = np.array([[5.0, 1.0, 0.0], [1.0, 5.0, 2.0], [0.0, 2.0, 2.0]])
     with pytest.raises(ValueError, match=r"between 1e-100 and 1e\+100"):
         solve(matrix * unit, 2)
+
+
+@pytest.mark.parametrize(
+    ("route", "kind", "seed"),
+    [
+        ("wide sparsities", "grouped_columns", 2),
+        ("wide large blocks", "near_duplicate_columns", 2),
+        ("wide large blocks", "integer_columns", 3),
+    ],
+)
+def test_a_single_feature_of_large_blocks(route: str, kind: str, seed: int) -> None:
+    """Tests sparsity 1, where rows have nothing else to add up: such solves once failed."""
+    found = Audit()
+    for solved in ROUTES[route].solves(route, kind, seed, 8):
+        found.check(solved)
+    assert found.bounds > 0
+    assert not found.broken

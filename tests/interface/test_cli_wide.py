@@ -72,7 +72,9 @@ def test_dense(dense, tmp_path):
     assert f"{100 * first:.1f}\N{NO-BREAK SPACE}%" in report and direct.note in report
 
 
-@pytest.mark.parametrize("option", [[], ["--correlation"]], ids=["covariance", "correlation"])
+@pytest.mark.parametrize(
+    "option", [[], pytest.param(["--correlation"], marks=pytest.mark.slow)], ids=" ".join
+)
 def test_json(dense, option):
     """Tests that --json prints the result of the library, and writes nothing."""
     ended = run("fit", dense, "-k", 1, "-p", 4, "--gap", GAP, "--json", *option)
