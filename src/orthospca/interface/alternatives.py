@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def to_each(
             Q,
             result.sparsity[k],
             tolerance,
-            previous=result.components[:k],
+            **_given_those_before(result, k),
             time_limit=share if math.isfinite(share) else None,
             n_jobs=n_jobs,
             feature_names=result.feature_names,
@@ -38,6 +39,18 @@ def to_each(
         if "interrupted" in each.note:
             break
     return found
+
+
+def _given_those_before(result: Result, k: int) -> dict[str, Any]:
+    """What is asked of a component, with those before it: orthogonal to them, or apart."""
+    include, exclude = (result.asked.get(name) for name in ("include", "exclude"))
+    included, excluded = include[k] if include else [], set(exclude[k] if exclude else ())
+    before = result.components[:k]
+    if "relation" in result.asked:
+        excluded.update(np.flatnonzero(before.any(axis=0)).tolist())
+        excluded.update(j for later in (include or [])[k + 1 :] for j in later)
+        before = before[:0]
+    return {"previous": before, "include": included, "exclude": sorted(excluded)}
 
 
 def rows(found: Sequence[Alternatives], numbered: bool = True) -> Iterator[Sequence[object]]:

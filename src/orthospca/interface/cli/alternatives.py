@@ -9,6 +9,7 @@ from typing import Any
 import orthospca
 from orthospca.interface.cli.options import (
     Data,
+    Features,
     Proving,
     Reading,
     Time,
@@ -33,7 +34,9 @@ class Near:
 
 
 @command
-def alternatives(data: Data, *, near: Near, reading: Reading, time: Time, showing: Proving) -> int:
+def alternatives(
+    data: Data, *, near: Near, features: Features, reading: Reading, time: Time, showing: Proving
+) -> int:
     """List every choice of variables that is nearly as good as the best one.
 
     Proves that the list is complete, or exits with 3.
@@ -58,6 +61,7 @@ def alternatives(data: Data, *, near: Near, reading: Reading, time: Time, showin
 
     table, Q = job.read()
     settings["sparsity"] = default_sparsity(Q) if near.sparsity is None else near.sparsity
+    settings |= features.settings(table.columns)
 
     with job.computing(), job.screen.working("looking for alternatives"):
         now = vars(time) | {"time_limit": job.left(time)} | settings

@@ -11,6 +11,7 @@ from orthospca._errors import InputError
 from orthospca._methods import Method, Objective
 from orthospca.interface.cli.options import (
     Components,
+    Constraints,
     Data,
     Proving,
     Reading,
@@ -77,7 +78,13 @@ class Writing(Proving):
 
 @command
 def fit(
-    data: Data, *, components: Components, reading: Reading, solver: Fitting, showing: Writing
+    data: Data,
+    *,
+    components: Components,
+    constraints: Constraints,
+    reading: Reading,
+    solver: Fitting,
+    showing: Writing,
 ) -> int:
     """Find sparse components of a table of observations, or of a matrix.
 
@@ -95,6 +102,8 @@ def fit(
     `orthospca fit genes.parquet -k 1 -p 20 --label patient --json > result.json`
 
     `orthospca fit survey.xlsx --correlation --missing drop-rows`
+
+    `orthospca fit genes.csv -k 3 -p 8 --include TP53 --exclude XIST,RPS4Y1 --relation disjoint`
 
     `orthospca fit genes.csv -k 5 -p 10 --resume genes.zip` (run it again to continue)
 
@@ -117,6 +126,7 @@ def fit(
     table, Q = job.read(solver.method.value)
     labels = None if reading.precomputed else labels_of(table, color)
     settings["sparsity"] = default_sparsity(Q) if limits is None else limits
+    settings |= constraints.settings(table.columns)
 
     asked = {**settings, "proof": showing.proof, "resume": showing.resume}
     with job.computing(), writing(showing.resume or Path()):

@@ -220,7 +220,7 @@ def solve_shown(
 ) -> Result:
     """The one place where the command line calls the solver."""
     with show_progress(screen, settings) as progress:
-        result = solve(Q, callback=progress, **settings)
+        result = solve(Q, callback=progress, feature_names=names, **settings)
     return replace(result, feature_names=names)
 
 

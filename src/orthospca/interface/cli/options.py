@@ -7,7 +7,7 @@ its options, see :func:`command`.  Nothing numerical is imported here.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import partial, wraps
@@ -17,6 +17,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from orthospca._errors import InputError
+from orthospca._methods import Relation
 
 #: Exit codes; 2 is that of bad usage everywhere, 130 is 128 and the number of SIGINT.
 SOLVED, REJECTED, BAD_INPUT, OPEN_GAP, INTERRUPTED = 0, 1, 2, 3, 130
@@ -60,6 +61,7 @@ def option(panel: str | None, default: Any, help: str, *names: str, **settings: 
 of_command = partial(option, None)
 of_input = partial(option, "Input")
 of_solver = partial(option, "Tolerances and limits")
+of_features = partial(option, "Which variables")
 of_rows = partial(option, "Resampling")
 of_output = partial(option, "Output")
 
@@ -101,6 +103,61 @@ class Components:
         "-p",
         "--sparsity",
     )
+
+
+@dataclass(frozen=True)
+class Features:
+    """Which variables have to be used, and which may not."""
+
+    include: list[str] | None = of_features(
+        None,
+        "Variables that every component contains, by name or number (from 1), with commas; they "
+        "count against -p. Repeatable.",
+        metavar="NAMES",
+    )
+    exclude: list[str] | None = of_features(
+        None, "Variables that no component contains. Repeatable.", metavar="NAMES"
+    )
+
+    def settings(self, columns: Sequence[str]) -> dict[str, Any]:
+        """The arguments of ``solve``: numbers of the variables, and only what was given."""
+        given = {"include": self.include, "exclude": self.exclude}
+        return {
+            name: [_feature(name, entry, columns) for entry in _entries(texts, columns)]
+            for name, texts in given.items()
+            if texts
+        }
+
+
+@dataclass(frozen=True)
+class Constraints(Features):
+    """The same, and how components are related."""
+
+    relation: Relation = of_features(
+        Relation.ORTHOGONAL,
+        "orthogonal, or disjoint: a variable serves one component only.",
+        metavar="RELATION",
+    )
+
+    def settings(self, columns: Sequence[str]) -> dict[str, Any]:
+        """The arguments of ``solve``."""
+        disjoint = {"relation": self.relation.value} if self.relation is Relation.DISJOINT else {}
+        return super().settings(columns) | disjoint
+
+
+def _entries(texts: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
+    """The variables that are named, with commas between them unless they are part of a name."""
+    for text in texts:
+        yield from [text] if text in columns else map(str.strip, text.split(","))
+
+
+def _feature(name: str, entry: str, columns: Sequence[str]) -> int:
+    """The place of a variable, by its name or its number from 1."""
+    if entry in columns:
+        return list(columns).index(entry)
+    if entry.isdecimal() and 1 <= int(entry) <= len(columns):
+        return int(entry) - 1
+    raise InputError(f"--{name}: {entry!r} is none of the {len(columns)} variables")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 import orthospca
 from orthospca._errors import InputError
 from orthospca.interface.cli.options import (
+    Constraints,
     Data,
     Draws,
     Reading,
@@ -47,7 +48,14 @@ class Path:
 
 @command
 def path(
-    data: Data, *, asked: Path, draws: Draws, reading: Reading, solver: Solver, showing: Showing
+    data: Data,
+    *,
+    asked: Path,
+    constraints: Constraints,
+    draws: Draws,
+    reading: Reading,
+    solver: Solver,
+    showing: Showing,
 ) -> int:
     """Show variance and certified gap by sparsity, to help choose -p.
 
@@ -73,6 +81,7 @@ def path(
     if cv or resamples:
         choosing.need_rows("--cv and --stability need", job.source.is_matrix, table)
     limits = parse_sparsities(asked.sparsities, Q.shape[0])
+    values |= constraints.settings(table.columns)
 
     # The time is for everything: the path, and what other rows are asked.
     parts = 1 + bool(cv) + bool(resamples)

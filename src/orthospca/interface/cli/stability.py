@@ -8,6 +8,7 @@ import orthospca
 from orthospca._errors import InputError
 from orthospca.interface.cli.options import (
     Components,
+    Constraints,
     Data,
     Draws,
     Limits,
@@ -33,6 +34,7 @@ def stability(
     data: Data,
     *,
     components: Components,
+    constraints: Constraints,
     draws: Resamples,
     reading: Reading,
     limits: Limits,
@@ -61,6 +63,7 @@ def stability(
     choosing.need_rows("stability needs", job.source.is_matrix, table)
     asked = vars(limits) | vars(components) | vars(draws)
     asked["sparsity"] = default_sparsity(Q) if nonzeros is None else nonzeros
+    asked |= constraints.settings(table.columns)
 
     with job.computing(), job.screen.counting("resamples", draws.n_resamples) as counter:
         found = orthospca.stability(
