@@ -7,6 +7,7 @@ taken for proved is true, which is decided in exact arithmetic.
 from __future__ import annotations
 
 import copy
+import math
 import re
 import zlib
 from collections.abc import Iterator
@@ -16,9 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.demands import exceeds_on, of_stage, some_demands, supports
+from helpers.demands import exceeds_on, of_stage, some_demands, some_vectors, supports
 from helpers.exact import ExactMatrix, nearly_orthogonal_support
-from helpers.problems import MATRICES
+from helpers.forger import lowest, lowest_bound, stage_of
+from helpers.problems import DATA, MATRICES
 from helpers.seeds import seeds
 from orthospca import Certificate, DataCovariance, solve, verify
 
@@ -99,7 +101,7 @@ def questions(certificate: Certificate, rng: np.random.Generator) -> Iterator[Ce
         yield changed(certificate, previous=len(vectors) - 1, vectors=vectors[1:].copy())
 
 
-@pytest.mark.parametrize("seed", seeds(40, 400))
+@pytest.mark.parametrize("seed", seeds(20, 400))
 def test_another_question(seed: int) -> None:
     """Tests that nothing false passes, whatever is done to what was asked."""
     rng = np.random.default_rng([zlib.crc32(b"another question"), seed])
@@ -117,6 +119,41 @@ def test_another_question(seed: int) -> None:
     for forged in questions(result.certificate, rng):
         if forged.verify():
             assert not is_false(forged, Q)
+
+
+@np.errstate(all="ignore")
+@pytest.mark.parametrize("kind", ["matrix", "factor"])
+@pytest.mark.parametrize("seed", seeds(4, 150))
+def test_no_level_below_the_truth(seed: int, kind: str) -> None:
+    """Tests that a prover who tries everything finds no argument for what is false."""
+    rng = np.random.default_rng([zlib.crc32(kind.encode()), seed])
+    n = int(rng.integers(3, 6))
+    if kind == "matrix":
+        given = list(MATRICES.values())[seed % len(MATRICES)](rng, n)
+        exact = ExactMatrix.of(given)
+    else:
+        given = list(DATA.values())[seed % len(DATA)](rng, n)
+        exact = ExactMatrix.gram(given)
+    features = rng.permutation(n).tolist()
+    F, E = sorted(features[: int(rng.integers(0, 3))]), set(features[3:][: int(rng.integers(0, 2))])
+    previous = some_vectors(rng, n) if rng.random() < 0.5 else np.zeros((0, n))
+    previous = previous / np.linalg.norm(previous, axis=1, keepdims=True)
+    stage = stage_of(given, previous, kind, frozenset(F), frozenset(E))
+    size = float(np.abs(exact.rounded).max()) or 1.0
+    below = -math.inf
+    for s in range(max(len(F), 1), min(n - len(E), 4) + 1):
+
+        def is_true(bound: float, s: int = s) -> bool:
+            return not any(exceeds_on(exact, previous, T, bound) for T in supports(n, s, F, E))
+
+        if s == max(len(F), 1) and F:
+            claimed = lowest(lambda bound: stage.first_bound(bound) <= bound, -9 * size, 9 * size)
+            assert is_true(claimed)
+        found = lowest_bound(stage, s, below, 9 * size, -9 * size, leaves=bool(rng.integers(2)))
+        if found is not None:
+            assert is_true(found[0])
+        # What the next one may rest on.
+        below = lowest(is_true, -9 * size, 9 * size)
 
 
 @pytest.mark.parametrize(

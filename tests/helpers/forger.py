@@ -22,11 +22,17 @@ checker: Any = sys.modules["orthospca.verify"]
 Steps = list[tuple[int, tuple[int, ...], tuple[int, ...]]]
 
 
-def stage_of(Q: np.ndarray, previous: np.ndarray, kind: str = "matrix") -> Any:
+def stage_of(
+    Q: np.ndarray,
+    previous: np.ndarray,
+    kind: str = "matrix",
+    included: frozenset[int] = frozenset(),
+    excluded: frozenset[int] = frozenset(),
+) -> Any:
     """A stage as the checker sees it; previous components are rows."""
     source = checker._Matrix(Q) if kind == "matrix" else checker._Factor(Q)
-    sums = checker._RowSums(source, source.n)
-    return checker._Stage(source, np.ascontiguousarray(previous.T), sums)
+    sums, asked = checker._RowSums(source, source.n), {"included": included, "excluded": excluded}
+    return checker._Stage(source, np.ascontiguousarray(previous.T), sums, **asked)
 
 
 def tree_for(
@@ -86,7 +92,7 @@ def tree_for(
         second = grow(inside, others)
         return None if second is None else found + second
 
-    return grow(none, kept)
+    return grow(stage.included, np.setdiff1d(kept, stage.included))
 
 
 def sieved(stage: Any, s: int, level: float, below: float) -> np.ndarray:
