@@ -257,6 +257,17 @@ def test_a_command_deducts_what_reading_took() -> None:
     assert (stopwatch.left_of(60.0), stopwatch.left_of(10.0)) == (29.0, 0.0)
 
 
+@pytest.mark.parametrize("container", [np.asarray, sparse.csc_matrix])
+def test_few_rows_are_formed_in_pieces_too(container) -> None:
+    """Tests that it is asked often enough whether to go on where products take no time at all."""
+    asked: list[float] = []
+    Q = DataCovariance(container(rows(3, 2600)))
+    formed = Q.formed(np.arange(2600), lambda done: bool(asked.append(done)))
+    assert formed.shape == (2600, 2600)
+    assert len(asked) > 4
+    assert Q.formed(np.arange(2600), lambda done: done > 0.0) is None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [1.0, 3.0])
 def test_large_problems_keep_their_limits(limit) -> None:

@@ -15,6 +15,9 @@ GiveUp = Callable[[float], bool]
 DENSE_PIECE, SPARSE_PIECE = 4e9, 2e7
 #: Columns of a piece of dense products, at least: with fewer of them the processor waits for data.
 NARROWEST = 128
+#: Columns of a piece, at most: what is written should stay in the cache until it is written once
+#: more, transposed, and it should not take seconds until it is asked whether to give up.
+WIDEST = 512
 #: Products of dense matrices in the time of one of sparse ones.
 DENSE_SPEED = 64.0
 
@@ -63,7 +66,7 @@ def by_columns(
 
 def width_of(products: float, piece: float, count: int) -> int:
     """Columns of a piece that is not too much, if all of them take so many products."""
-    return int(max(min(piece * count / max(products, 1.0), count), 1))
+    return int(max(min(piece * count / max(products, 1.0), count, WIDEST), 1))
 
 
 def sparse_products(data: Any) -> float:
