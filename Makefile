@@ -3,7 +3,7 @@
 #
 #   make demo      solve the bundled examples and print certified components
 #   make test      format, lint, types, imports, tests (the fast ones), examples in docstrings
-#   make test-all  the same with the slow tests
+#   make test-all  the same with the slow tests (TEST_STRIDE=1: all of their random problems)
 #   make coverage  which lines the fast tests reach, in the terminal and in htmlcov/index.html
 #   make bench     benchmarks
 #   make bench-check  ten minutes of them: what got worse than the stored table

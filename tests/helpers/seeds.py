@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+#: Whether everything is tested at length, as ``make test-all`` does.
+FULL = os.environ.get("HYPOTHESIS_PROFILE") == "full"
 #: Of the long loops, the slow tests run every so many-th problem; ``TEST_STRIDE=1`` runs all, for
 #: hours.  A prime, so that every kind of problem has its turn.
 STRIDE = int(os.environ.get("TEST_STRIDE", "23"))
