@@ -165,7 +165,7 @@ def test_the_largest() -> None:
             row = row**2 * 10.0 ** int(rng.integers(-9, 9))
         guess = 10.0 ** float(rng.uniform(-4, 4))
         ordered = np.sort(row)[::-1]
-        total, low, high = _largest(row, count, guess)
+        total, low, high = _largest(row, count, guess, np.empty(len(row)))
         last, following = _edges(row, low, high)
         exact = math.fsum(ordered[:count])
         assert total >= exact * (1 - 1e-14)
@@ -178,8 +178,8 @@ def test_the_largest() -> None:
             assert last <= ordered[count] <= following
     assert 500 < alike < 3000
     # Numbers that are out of all proportion to the guess, and rows of nothing but zeros.
-    assert _largest(np.array([1e300, 1e299, 1.0]), 1, 1e-3)[0] == pytest.approx(1e300)
-    assert _largest(np.zeros(4), 2, 1.0)[0] == 0.0
+    assert _largest(np.array([1e300, 1e299, 1.0]), 1, 1e-3, np.empty(3))[0] == pytest.approx(1e300)
+    assert _largest(np.zeros(4), 2, 1.0, np.empty(4))[0] == 0.0
 
 
 @pytest.mark.parametrize("small", [0.0, 1e-30, 1e-9])

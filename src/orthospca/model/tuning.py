@@ -43,6 +43,8 @@ class WalkTuning:
     compiled_speed : float
         From then on a step counts for so many times less, where there is something to compile with:
         whether it has been compiled by then makes no difference to what is found.
+    largest_compiled : int
+        Features up to which a step is compiled.
     split_after : float
         Further work after which a walk is cut into parts.
     parts : int
@@ -52,8 +54,9 @@ class WalkTuning:
         relaxation is expected to, and at most: what closes a stage so does it soon.  And with how
         many features it is made: with more of them a single step costs more than the rungs that
         leave few.
-    rung_budget : float
-        Of a rung below the last one.
+    rung_budget, rung_features : float, int
+        Of a rung below the last one: so much up to a number of features, and with more of them as
+        many times as much as the relaxation is expected to cost.
     """
 
     enumerate_below: int = 64
@@ -68,12 +71,14 @@ class WalkTuning:
     weight_rounds: int = 3
     compiled_after: float = 800.0
     compiled_speed: float = 2.0
+    largest_compiled: int = 2048
     split_after: float = 400.0
     parts: int = 96
     direct_share: float = 0.5
     direct_most: float = 1100.0
     largest_direct: int = 600
     rung_budget: float = 600.0
+    rung_features: int = 300
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,8 @@ class ShareTuning:
         stages need fewer nodes.
     rung_nodes : int
         Nodes for a rung below the last one.
+    rung_cost : float
+        What a relaxation may be expected to cost there, in the unit in which walks are counted.
     """
 
     between_checks: int = 25
@@ -109,6 +116,7 @@ class ShareTuning:
     cost: float = 800.0
     cost_growth: float = 1.2
     rung_nodes: int = 8
+    rung_cost: float = 2400.0
 
 
 @dataclass(frozen=True)

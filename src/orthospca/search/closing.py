@@ -97,13 +97,17 @@ def close_rung(state: StageState[Subproblem], settings: Settings, relaxed: bool)
         Whether a few relaxations may follow: where other means than rungs are left they may not.
     """
     tuning = settings.tuning
-    if walk(state, settings, tuning.walk.rung_budget, ClosedBy.RUNG) or not relaxed:
+    cost = relaxation_cost(state.problem.n_features, tuning.share)
+    # A rung that is lost costs all that follow: with many features it may cost more.
+    few = relaxation_cost(tuning.walk.rung_features, tuning.share)
+    budget = tuning.walk.rung_budget * max(cost / few, 1.0)
+    if walk(state, settings, budget, ClosedBy.RUNG) or not relaxed:
         return
-    if state.problem.n_features > LARGEST_RELAXED or state.watch.out_of_time():
+    if cost > tuning.share.rung_cost or state.watch.out_of_time():
         return
-    few = QuietWatch(state.watch)
-    few.node_limit = state.nodes + tuning.share.rung_nodes
-    state.watch = few
+    watch = QuietWatch(state.watch)
+    watch.node_limit = state.nodes + tuning.share.rung_nodes
+    state.watch = watch
     relax(state, settings)
 
 

@@ -20,6 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from orthospca._typing import Array, IntArray
+
+#: Rows of numbers and of places that the step works with.
+NUMBERS, PLACES = 8, 3
+
 #: Seconds that must be left to load it; at a time limit nothing is begun that cannot be stopped.
 LOADING = 2.0
 
@@ -59,6 +64,11 @@ def is_installed() -> bool:
     return _is_there() and not _State.failed
 
 
+def space(n: int) -> tuple[Array, IntArray]:
+    """Return numbers and places that the step works with, for n features."""
+    return np.empty((NUMBERS, n)), np.empty((PLACES, n), dtype=np.int64)
+
+
 def loaded() -> Step | None:
     """Return the compiled step, if it is there by now."""
     return _State.step
@@ -91,8 +101,7 @@ def load() -> Step | None:
     kernel = _module()
     if kernel is not None and _State.step is None:
         # Whatever is walked, the types are the same.
-        small = np.zeros((2, 2)), 2, 1, np.zeros((7, 2)), np.zeros((3, 2), dtype=np.int64)
-        kernel.eliminate(*small)
+        kernel.eliminate(np.eye(2), np.ones(2), 2, 1, np.empty((2, 2)), *space(2))
         _State.step = kernel.eliminate
     return _State.step
 

@@ -14,14 +14,16 @@ from typing import Any
 
 from numba import njit
 
+from orthospca.bounds.conditioning.compiled import NUMBERS, PLACES
+
 UNIT = 2.0**-53
 SMALLEST_WEIGHT = 1e-9
 #: Costs that differ by less count as equal, and the first of them is the dearest.
 ALIKE = 1e-9
-#: Rows of numbers and of places to work with.
-NUMBERS, PLACES = 7, 3
 #: Times that a row is split at most.
 MOST_SPLITS = 64
+#: Where the largest of a row end is first looked for below the guess, then lower, so many times.
+BELOW_GUESS, LOWER, MOST_GUESSES = 0.9, 0.7, 12
 
 #: Only what Python calls is kept on disk; the others become part of it.
 part = njit(nogil=True, error_model="numpy")
@@ -41,13 +43,30 @@ def _sum_above(row: Any, limit: float) -> float:
     return total
 
 
+@njit(nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
+def _count_above(row: Any, limit: float) -> float:
+    """How many exceed a limit: ones added up, which is exact in any order."""
+    total = 0.0
+    for value in row:
+        total += 1.0 if value > limit else 0.0
+    return total
+
+
 @part
-def _largest(row: Any, count: int, guess: float) -> tuple[float, float, float]:
+def _largest(row: Any, count: int, guess: float, space: Any) -> tuple[float, float, float]:
     """A bound on the sum of the ``count`` largest of some numbers ≥ 0, and where these end.
 
-    The numbers are split at a value, and again, until ``count`` are above it: comparing and
-    counting is what a processor does several at a time.  ``count`` is at least 1 and less than
-    their number.
+    The few above a value that is low enough are put aside, and split at a value in between, and
+    again, until ``count`` are above it.  ``count`` is at least 1 and less than the number of all.
+
+    Parameters
+    ----------
+    row : array
+    count : int
+    guess : float
+        Where they may end; whatever it is worth, the result is the same.
+    space : array
+        To work with, as long as the row.
 
     Returns
     -------
@@ -56,27 +75,37 @@ def _largest(row: Any, count: int, guess: float) -> tuple[float, float, float]:
     low, high : float
         Equal if the value is in between; else those that are alike are between the two.
     """
-    # Whatever the guess is worth, it ends between 0 and the largest: rows may differ in size by any
-    # factor, and a feature that is constant has a row of zeros.
-    low, high, above = -1.0, 0.0, 0
+    low = BELOW_GUESS * guess
+    found = _count_above(row, low)
+    for _ in range(MOST_GUESSES):
+        if found >= count:
+            break
+        low *= LOWER
+        found = _count_above(row, low)
+    if found == count:
+        return _sum_above(row, low), low, low
+    if found < count:
+        # Rows may differ in size by any factor, and a feature that is constant has one of zeros.
+        low = -1.0
+    above, high, more = 0, 0.0, 0
     for value in row:
-        high = value if value > high else high
+        if value > low:
+            space[more] = value
+            more += 1
+            high = value if value > high else high
     if not high > 0.0:
         return 0.0, low, high
-    middle = guess if guess < high else 0.5 * high
+    few = space[:more]
     for _ in range(MOST_SPLITS):
-        found = 0
-        for value in row:
-            found += value > middle
-        if found == count:
-            return _sum_above(row, middle), middle, middle
-        if found < count:
-            high, above = middle, found
-            middle = 0.5 * middle if low < 0.0 else 0.5 * (low + high)
+        middle = 0.5 * (low + high) if low > 0.0 else 0.5 * high
+        exceed = int(_count_above(few, middle))
+        if exceed == count:
+            return _sum_above(few, middle), middle, middle
+        if exceed < count:
+            high, above = middle, exceed
         else:
             low = middle
-            middle = 0.5 * (low + high)
-    return _sum_above(row, high) + (count - above) * high, low, high
+    return _sum_above(few, high) + (count - above) * high, low, high
 
 
 @part
@@ -107,18 +136,20 @@ def _squeeze(W: Any, costs: Any, act: Any, sel: Any, kept: int) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def eliminate(W: Any, room: int, rounds: int, numbers: Any, places: Any) -> tuple[int, int, int]:
+def eliminate(
+    matrix: Any, roots: Any, room: int, rounds: int, W: Any, numbers: Any, places: Any
+) -> tuple[int, int, int]:
     """Rule out by costs and weighted rows; see ``step.by_rules``.
 
     Parameters
     ----------
-    W : array of shape (n, n)
-        The magnitudes, with zeros on the diagonal; overwritten.
+    matrix, roots
+        As there.
     room : int
         At least 1.
     rounds : int
         Power iterations that the weights are given; 0 to do without weights.
-    numbers, places : arrays of shape (NUMBERS, n) and (PLACES, n)
+    W, numbers, places : arrays of shape (n, n), (NUMBERS, n) and (PLACES, n)
         To work with.
 
     Returns
@@ -127,12 +158,18 @@ def eliminate(W: Any, room: int, rounds: int, numbers: Any, places: Any) -> tupl
         How many places are kept, in ``places[0]``; how many of them are forced, in ``places[2]``
         as positions among those kept; and the position of the dearest.
     """
+    if numbers.shape[0] < NUMBERS or places.shape[0] < PLACES:
+        raise ValueError("too little space to work with")
     costs, weights, sums, lasts = numbers[0], numbers[1], numbers[2], numbers[3]
-    nexts, line, rest = numbers[4], numbers[5], numbers[6]
+    nexts, line, rest, space = numbers[4], numbers[5], numbers[6], numbers[7]
     act, sel, out = places[0], places[1], places[2]
-    k, forced = len(W), 0
+    k, forced = len(roots), 0
     for i in range(k):
         act[i] = i
+        for j in range(k):
+            # Symmetric to the last digit.
+            W[i, j] = roots[i] * roots[j] * abs(matrix[i, j])
+        W[i, i] = 0.0
     threshold = room / (room - 1.0) * (1.0 - _rel(4 * room * room + 60)) if room > 1 else 0.0
     limit = 1.0 - _rel(8 * room + 60)
     # Where the largest of a row end is much the same from row to row.
@@ -144,11 +181,11 @@ def eliminate(W: Any, room: int, rounds: int, numbers: Any, places: Any) -> tupl
             of_W = W[i, :k]
             for j in range(k):
                 row[j] = of_W[j] * of_W[j]
-            costs[i], _, high = _largest(row, count, guess * guess)
+            costs[i], _, high = _largest(row, count, guess * guess, space)
             guess = math.sqrt(high) if 0.0 < high < math.inf else guess
         base = 0.0
         if room < k:
-            total, low, high = _largest(costs[:k], room, guess_of_costs)
+            total, low, high = _largest(costs[:k], room, guess_of_costs, space)
             guess_of_costs = high if 0.0 < high < math.inf else guess_of_costs
             base = total - _edges(costs[:k], low, high)[0]
         else:
@@ -184,7 +221,7 @@ def eliminate(W: Any, room: int, rounds: int, numbers: Any, places: Any) -> tupl
                 of_W = W[i, :k]
                 for j in range(k):
                     row[j] = of_W[j] * weights[j]
-                sums[i], low, high = _largest(row, count, guess)
+                sums[i], low, high = _largest(row, count, guess, space)
                 guess = high if 0.0 < high < math.inf else guess
                 lasts[i], nexts[i] = low, high
                 closed &= sums[i] < limit * weights[i]

@@ -64,14 +64,21 @@ class Frame:
 
         None if they are not below the level, as far as can be told.
         """
-        # Comparisons with what is no number prove nothing, and could seem to.
-        frame: Frame | None = self if np.isfinite(self.matrix).all() else None
-        # From the last one on, so that the others stay where they are.
-        for place in np.sort(inside)[::-1].tolist():
-            if frame is None:
-                break
-            frame = frame.split(np.delete(np.arange(len(frame.matrix)), place), place)[1]
-        return frame
+        if not np.isfinite(self.matrix).all():
+            # Comparisons with what is no number prove nothing, and could seem to.
+            return None
+        rows = np.zeros((len(inside), len(self.matrix)))
+        # What overflows is not below the level, and shows on the diagonal.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k, place in enumerate(inside.tolist()):
+                row = self.matrix[place] + rows[:k, place] @ rows[:k]
+                room = self.level - row[place]
+                if not room > 0.0:
+                    return None
+                rows[k] = row / math.sqrt(room)
+            rest = np.delete(np.arange(len(self.matrix)), inside)
+            added = rows[:, rest]
+            return Frame(self.matrix[rest[:, None], rest] + added.T @ added, self.level)
 
     def split(self, rest: IntArray, place: int) -> tuple[Frame, Frame | None]:
         """Return the frame of the rest, and the same conditioned on one more feature."""
@@ -82,7 +89,8 @@ class Frame:
         # What overflows is not below the level, and shows on the diagonal.
         with np.errstate(over="ignore", invalid="ignore"):
             half = self.matrix[place, rest] / math.sqrt(room)
-            conditioned = matrix + half[:, None] * half
+            conditioned = half[:, None] * half
+            conditioned += matrix
         return Frame(matrix, self.level), Frame(conditioned, self.level)
 
     def eliminate(self, room: int, tuning: WalkTuning) -> Elimination | None:
@@ -105,15 +113,15 @@ class Frame:
         if n <= tuning.full_share * room and self.is_definite():
             return CLOSED
         roots = 1.0 / np.sqrt(diagonal)
-        if n * n > tuning.tile or tuning.compiled_after == math.inf:
+        if n > tuning.largest_compiled or tuning.compiled_after == math.inf:
             return by_rules(self.matrix, roots, room, tuning)
         eliminate = compiled.loaded()
         if eliminate is None:
             return by_rules(self.matrix, roots, room, tuning)
         rounds = tuning.weight_rounds if n <= tuning.largest_weighted else 0
-        places = np.empty((3, n), dtype=np.int64)
-        W = _magnitudes(self.matrix, roots)
-        kept, forced, branch = eliminate(W, room, rounds, np.empty((7, n)), places)
+        numbers, places = compiled.space(n)
+        W = np.empty((n, n))
+        kept, forced, branch = eliminate(self.matrix, roots, room, rounds, W, numbers, places)
         if kept == 0:
             return CLOSED
         left = places[0, :kept]
