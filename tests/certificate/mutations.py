@@ -88,11 +88,11 @@ _REASONS: dict[str, tuple[str, ...]] = {
     ),
     "zero is not of unit length": ("_check_vector: 0 < len(support) <= p -> len(support) <= p",),
     "a sieve without a tree proves that nothing reaches its level, and what is listed does": (
-        "_Check._rungs: len(trees[s - 1]) -> True",
+        "_Check._rungs: len(trees[i]) -> True",
     ),
     "limits the time only": (
         "_nothing_orthogonal: len(rows) > rows.shape[1] -> False",
-        "_check_exhausted: math.comb(len(left), min(p, len(left))) > LARGEST_END -> False",
+        "_check_exhausted: math.comb(len(free), room) > LARGEST_END -> False",
     ),
     "without it less is proved, not more": (
         "_Stage.largest_single: ~self.touched & ~self.spent -> ~self.touched",
@@ -105,7 +105,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "_folded: TINY -> 0.0",
         "_Walk._condition: TINY -> 0.0",
         "_Walk._condition: TINY -> 0.0 #2",
-        "_Walk._is_below: TINY -> 0.0",
+        "_Walk.is_below: TINY -> 0.0",
         "_is_positive_definite: TINY -> 0.0",
         "_constrained: TINY -> 0.0",
         "_nothing_orthogonal: TINY -> 0.0",
@@ -129,7 +129,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "_Stage.check_sieve: level > below > -math.inf -> level > below",
     ),
     "features that components use are never ruled out": (
-        "_Stage.check_tree: not (self.touched <= np.is … e(self.n), kept)).all() -> False",
+        "_Stage.check_tree: not (self.held <= np.isin( … e(self.n), kept)).all() -> False",
     ),
     "guards against a linear algebra that errs, which it does not here": (
         "_Walk._condition: not (np.abs(C @ C.T - core) … t np.triu(C, 1).any())) -> False",
@@ -141,7 +141,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
     "d is then no positive number": ("_Walk._condition: np.isfinite(A).all() -> True",),
     "no more features are inside than fit": ("_Walk.check_supports: chosen < 0 -> False",),
     "the shift of the definiteness test, which has the penalty in its trace, is as large": (
-        "_Walk._is_below: UNIT -> 0.0",
+        "_Walk.is_below: UNIT -> 0.0",
     ),
     "the factorisation refuses such matrices too": (
         "_is_positive_definite: not (math.isfinite(flo … diagonal() >= 0).all()) -> False",
@@ -203,13 +203,13 @@ def mutations() -> Iterator[tuple[str, ast.Module]]:
 
 #: Changes of the text: terms that count, and steps that must not be left out.
 TEXTS = (
-    ("if kind == SINGLE and s == 1:", "if kind == SINGLE:"),
+    ("if kind == SINGLE and s == first:", "if kind == SINGLE:"),
     ('raise Rejected(f"{place}: no such reason")', "bound = -math.inf"),
-    (" if limits[j] >= limits[k]]", "]"),
+    ("if limits[j] >= limits[k] and asked.contains(j, k)", "if asked.contains(j, k)"),
     ("bound = max(level, below)", "bound = level"),
     ("if len(steps) or len(features) >= s:", "if len(steps):"),
     ("proof.check_sieve(s, level, below, features, place)", "pass"),
-    ("(r.get(s, math.inf) for r in rungs[:k])", "(min(r.values()) for r in rungs[:k] if r)"),
+    ("(r.get(s, math.inf) for r in rungs)", "(min(r.values()) for r in rungs if r)"),
     ("if 0 < len(forced) <= s - len(inside):", "if 0 < len(forced) < s - len(inside):"),
     ("pending.append((inside, others))", "pass"),
     ("pending.append((np.union1d(inside, forced), others))", "pass"),
