@@ -202,3 +202,11 @@ def test_path_of_a_component_that_leaves_features_to_others() -> None:
     assert not any(component.vector[0] for component in result.path)
     included = solve(Q, 4, include=[3, 4])
     assert list(included.path_sparsities) == [2, 3, 4]
+
+
+def test_path_after_a_start() -> None:
+    """Tests that a stage that was closed at once, from what was offered, has a whole path."""
+    for proof in (False, True):
+        result = solve(Q, 2, start=[[1, 1, 0, 0, 0]], proof=proof)
+        assert [len(component.support) for component in result.path] == [1, 2]
+        assert list(result.path_sparsities) == [1, 2]

@@ -413,7 +413,7 @@ class _Sequence:
         if not self._stages.nested or not ladder:
             return
         points = tuple(self._point(rung) for rung in ladder if rung.best)
-        if self._demands.binding and len(points) < len(ladder):
+        if len(points) < len(ladder):
             # Nobody could tell which sparsities they are of.
             return
         closed = all(point.status is Status.OPTIMAL for point in points)
