@@ -49,6 +49,7 @@ ARGUMENTS = MappingProxyType(
         "Stability": "stable",
         "StabilityPath": "stable_path",
         "Alternatives": "near",
+        "Audit": "judged",
     }
 )
 #: How to make a variable that only some pictures need; shown with those.
@@ -73,6 +74,15 @@ stable_path = stability_path(X, range(2, 13, 2), correlation=True, n_resamples=2
 from orthospca import alternatives
 
 near = alternatives(Q, 8, tolerance=0.03, feature_names=names)
+""",
+        "judged": """\
+from sklearn.decomposition import SparsePCA
+from sklearn.preprocessing import StandardScaler
+
+from orthospca import audit
+
+others = SparsePCA(5, alpha=5, random_state=0).fit(StandardScaler().fit_transform(X))
+judged = audit(Q, others.components_, feature_names=names)
 """,
     }
 )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from orthospca.certificate.files import Certificate as Certificate
     from orthospca.choosing.alternatives import Alternatives as Alternatives
     from orthospca.choosing.alternatives import alternatives as alternatives
+    from orthospca.choosing.audit import Audit as Audit
+    from orthospca.choosing.audit import audit as audit
     from orthospca.choosing.cross_validation import (
         cross_validate_sparsity as cross_validate_sparsity,
     )
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Alternatives",
+    "Audit",
     "Blocks",
     "Certificate",
     "Component",
@@ -40,6 +43,7 @@ __all__ = [
     "Result",
     "Status",
     "alternatives",
+    "audit",
     "block_diagonalize",
     "cross_validate_sparsity",
     "datasets",
@@ -53,6 +57,8 @@ __all__ = [
 _HOME = {
     "Alternatives": "orthospca.choosing.alternatives",
     "alternatives": "orthospca.choosing.alternatives",
+    "Audit": "orthospca.choosing.audit",
+    "audit": "orthospca.choosing.audit",
     "Blocks": "orthospca.blocks.partition",
     "Certificate": "orthospca.certificate.files",
     "Component": "orthospca.model.result",

@@ -3,6 +3,7 @@
 from orthospca.interface.plotting import (
     Picture,
     plot_alternatives,
+    plot_audit,
     plot_biplot,
     plot_convergence,
     plot_cross_validation,
@@ -19,6 +20,7 @@ from orthospca.interface.plotting import (
 __all__ = [
     "Picture",
     "plot_alternatives",
+    "plot_audit",
     "plot_biplot",
     "plot_convergence",
     "plot_cross_validation",

@@ -9,6 +9,7 @@ from orthospca._errors import InputError
 from orthospca.interface.tables import Table
 
 if TYPE_CHECKING:
+    from orthospca import Audit
     from orthospca.choosing.cross_validation import CrossValidation
     from orthospca.choosing.selection import Stability
     from orthospca.path import SparsityPath
@@ -50,3 +51,13 @@ def stability_rows(found: Sequence[Stability]) -> Rows:
             numbers += [""] * (width - len(numbers))
             sparsity = max(each.result.sparsity)
             yield sparsity, each.feature_names[j], *numbers, float(each.overall[j])
+
+
+def audit_rows(found: Audit) -> Rows:
+    """A line for each component."""
+    yield "component", "nonzeros", "variance", "cosine", "added", "upper_bound", "gap", "better"
+    columns = (found.variances, found.cosines.max(axis=1), found.added, found.upper_bounds)
+    numbers = zip(*(column.tolist() for column in (*columns, found.gaps)), strict=True)
+    better = ("" if result is None else float(result.variances[0]) for result in found.better)
+    for k, p, row, other in zip(found.numbers, found.sparsity, numbers, better, strict=True):
+        yield k, p, *row, other

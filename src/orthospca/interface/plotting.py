@@ -28,7 +28,7 @@ import numpy as np
 from orthospca import DataCovariance
 from orthospca._errors import InputError
 from orthospca.interface.grouping import grouped
-from orthospca.interface.plots import choosing, results
+from orthospca.interface.plots import choosing, judging, results
 from orthospca.interface.plots import scores as score_plots
 from orthospca.interface.plots.mpl import draw
 from orthospca.interface.plots.mpl import has_matplotlib as has_matplotlib
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from orthospca.choosing.alternatives import Alternatives
+    from orthospca.choosing.audit import Audit
     from orthospca.choosing.cross_validation import CrossValidation
     from orthospca.choosing.selection import Stability, StabilityPath
     from orthospca.path import SparsityPath
@@ -238,6 +239,18 @@ def plot_alternatives(
     ax : matplotlib axes, optional
     """
     return draw(choosing.alternatives(found, max_features, max_supports), ax)
+
+
+def plot_audit(found: Audit, *, ax: Axes | None = None) -> Axes:
+    """Variance of given components, what is possible in the place of each, and what was found.
+
+    Parameters
+    ----------
+    found : Audit
+        From :func:`orthospca.audit`.
+    ax : matplotlib axes, optional
+    """
+    return draw(judging.audited(found), ax)
 
 
 def plot_scores(

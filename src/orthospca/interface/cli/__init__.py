@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from orthospca._errors import InputError
 from orthospca.interface.cli.alternatives import alternatives
+from orthospca.interface.cli.audit import audit
 from orthospca.interface.cli.demo import demo
 from orthospca.interface.cli.fit import fit
 from orthospca.interface.cli.options import BAD_INPUT, INTERRUPTED, SOLVED
@@ -57,7 +58,7 @@ app = typer.Typer(
     "there was a result.",
 )
 # In the order in which help lists them.
-for _command in (fit, path, alternatives, stability, verify, demo, paper):
+for _command in (fit, path, alternatives, stability, audit, verify, demo, paper):
     app.command()(_command)
 
 

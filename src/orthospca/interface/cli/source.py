@@ -72,7 +72,8 @@ class Source:
     def _table(self) -> Table:
         """What is in the file, before anything is left out."""
         asked = {each.name: getattr(self.how, each.name) for each in fields(tables.Reading)}
-        return read_as_it_is(self.file, tables.Reading(**{**asked, "label": self.how.label or ()}))
+        reading = tables.Reading(**{**asked, "label": self.how.label or ()})
+        return read_as_it_is(self.file, reading).of_several()
 
     @cached_property
     def is_matrix(self) -> bool:

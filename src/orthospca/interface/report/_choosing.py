@@ -11,7 +11,7 @@ import numpy as np
 from orthospca.choosing.selection import Stability, StabilityPath, in_words
 from orthospca.interface.alternatives import below_best
 from orthospca.interface.html import Html, facts, named, paragraph, shown, table
-from orthospca.interface.plots import choosing
+from orthospca.interface.plots import choosing, judging
 from orthospca.interface.plots.text import counted, percent
 from orthospca.interface.report._page import write_page
 from orthospca.interface.report._parts import Chapter, Panel, figure, folded, side_by_side, verdict
@@ -19,7 +19,7 @@ from orthospca.result import Status, format_gap
 from orthospca.words import of_path
 
 if TYPE_CHECKING:
-    from orthospca import Alternatives
+    from orthospca import Alternatives, Audit
     from orthospca.choosing.cross_validation import CrossValidation
     from orthospca.path import SparsityPath
 
@@ -36,6 +36,19 @@ NEAR = (
     "Which other choices of variables come close. A list is complete where it is proved that no "
     "other choice of as many variables is within the tolerance."
 )
+#: A gap up to which given components count as near the best.
+CLOSE = 0.01
+AUDITED = (
+    "Each component is compared with every unit vector that uses no more variables and is "
+    "orthogonal to the components given before it. The upper bound is proved: none has more. The "
+    "gap is the bound, less the variance as given, as a share of it; |cos| is the largest with a "
+    "component before, and what a component adds is the variance of what is left when those "
+    "before are projected out."
+)
+IN_PLACE = (
+    "Each has no more variables than the one given in its place, and is orthogonal to those given "
+    "before. They are no set: each speaks of its own place only."
+)
 NOISE = (
     "A certificate says that no other choice of variables has more variance in these data. It says "
     "nothing about the noise of sampling: other rows from the same source might have led to other "
@@ -50,6 +63,7 @@ def write_choice_report(
     cross_validation: CrossValidation | None = None,
     stability: Stability | StabilityPath | None = None,
     alternatives: Alternatives | None = None,
+    audit: Audit | None = None,
     title: str | None = None,
     source: str = "",
     command: str | None = None,
@@ -71,6 +85,8 @@ def write_choice_report(
         From :func:`orthospca.stability` or :func:`orthospca.stability_path`.
     alternatives : Alternatives, optional
         From :func:`orthospca.alternatives`.
+    audit : Audit, optional
+        From :func:`orthospca.audit`.
     title : str, optional
     source : str
         What the data are, in a few words.
@@ -83,10 +99,13 @@ def write_choice_report(
         title = "How many variables?"
         if found is None and cross_validation is None:
             title = "Alternatives" if stability is None else "Stability of components"
+            title = "How good are these components?" if audit is not None else title
     if isinstance(stability, Stability):
         stability = StabilityPath((stability.result.sparsity[0],), (stability,))
     panels = []
-    if (found, cross_validation, stability) != (None, None, None) or alternatives is None:
+    if audit is not None:
+        panels += _audit(audit, source)
+    elif (found, cross_validation, stability) != (None, None, None) or alternatives is None:
         panels.append(_overview(found, cross_validation, stability, source))
     if alternatives is not None:
         panels.append(alternatives_panel([alternatives], source=source if not panels else ""))
@@ -107,7 +126,42 @@ def write_choice_report(
     if stability is not None:
         suggested = 0 if cross_validation is None else cross_validation.suggested
         panels.append(_stability(stability, suggested))
-    write_page(path, title, [Chapter("Choosing", panels)], command=command, files=files)
+    chapter = "Choosing" if audit is None else "Audit"
+    write_page(path, title, [Chapter(chapter, panels)], command=command, files=files)
+
+
+def _audit(found: Audit, source: str) -> list[Panel]:
+    """What given components explain, how far they are from the best, and what is better."""
+    numbers = found.table()
+    gaps = [gap for gap in found.gaps.tolist() if gap == gap]
+    close = bool(gaps) and max(gaps) <= CLOSE
+    share = found.joint_variance / found.total_variance if found.total_variance > 0 else np.nan
+    tiles: list[tuple[str, object]] = [
+        ("components", len(found)),
+        ("better ones found", sum(result is not None for result in found.better)),
+        ("largest |cos|", f"{found.cosines.max(initial=0.0):.2g}"),
+    ]
+    tiles += [("of the total variance, in all", percent(share))] if np.isfinite(share) else []
+    told = verdict("Near the best." if close else "Not the best.", numbers.sentence, close)
+    content = [told, facts(tiles, "tiles"), *([facts([("data", named(source))])] if source else [])]
+    drawn = side_by_side(figure(judging.audited(found), numbers=numbers.numbers))
+    better = [
+        {"#": k, "variance as given": f"{v:#.6g}", "found": f"{r.variances[0]:#.6g}"}
+        | {"variables": named(", ".join(words))}
+        for k, v, r, words in zip(
+            found.numbers, found.variances, found.better, numbers.listed(), strict=True
+        )
+        if r is not None
+    ]
+    panels = [
+        Panel("overview", "At a glance", tuple(content)),
+        Panel("components", "Each component", (drawn, shown(numbers.numbers)), AUDITED),
+    ]
+    if better:
+        caption = "Components that have more variance"
+        listed = table(better, ("variables",), caption=caption)
+        panels.append(Panel("better", "Better in their place", (listed,), IN_PLACE))
+    return panels
 
 
 def _overview(

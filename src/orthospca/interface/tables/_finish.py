@@ -78,11 +78,8 @@ def finish(table: Table) -> Table:
     rows, width = table.values.shape
     missing = np.bincount(places(table.values, np.isnan)[1], minlength=width)
     table = table.without(np.flatnonzero(missing == rows), "empty column")
-    if len(table.columns) < 2:
-        which = f"only one column of numbers ({table.columns[0]!r})"
-        if not table.columns:
-            which = "no column of numbers"
-        raise TableError(f"{table.path} has {which}; at least two are needed")
+    if not table.columns:
+        raise TableError(f"{table.path} has no column of numbers; at least two are needed")
     table.refuse(np.isinf, "'{}'", "which is not finite")
     return replace(table, lines=tuple(table.lines))
 

@@ -64,7 +64,7 @@ def read_table(
         Whether rows of the file are variables and its columns observations.
     """
     reading = Reading(header, label, key, decimal, encoding, transpose)
-    return complete(read_as_it_is(File(path), reading), missing)
+    return complete(read_as_it_is(File(path), reading).of_several(), missing)
 
 
 def read_as_it_is(file: File, reading: Reading) -> Table:

@@ -124,6 +124,15 @@ class Table:
         """Whether a value is missing."""
         return places(self.values, np.isnan)[0].size > 0
 
+    def of_several(self) -> Table:
+        """The table itself, unless it has one column only."""
+        if len(self.columns) < 2:
+            raise TableError(
+                f"{self.path} has only one column of numbers ({self.columns[0]!r}); at least two "
+                "are needed"
+            )
+        return self
+
     def varying(self) -> Table:
         """The table without its constant columns, with a notice that lists them."""
         self._need_observations()

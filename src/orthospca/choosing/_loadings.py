@@ -1,0 +1,165 @@
+"""Loadings as other tools leave them: either way round, with names or without."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthospca._errors import InputError
+from orthospca._typing import Array
+from orthospca.model.validation import column_name
+
+#: Names in a message before the rest is counted.
+MOST_NAMED = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Loadings:
+    """Vectors of unit length.
+
+    Attributes
+    ----------
+    vectors : array of shape (K, n)
+    numbers : tuple of int
+        The place of each among those given, from 1.
+    notes : tuple of str
+        What was found and done on the way that their owner should know.
+    """
+
+    vectors: Array
+    numbers: tuple[int, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def read(cls, given: Any, n: int, names: Sequence[str] | None, zero: float) -> Loadings:
+        """Find out which way round they are, match names, and scale each to unit length.
+
+        Parameters
+        ----------
+        given : array-like, data frame, table of a file, or whatever has components
+        n : int
+            Features.
+        names : sequence of str or None
+            Theirs.
+        zero : float
+            Loadings up to this share of the largest of their vector count as zero.
+        """
+        values, rows, columns = _parts(given)
+        found, notes = _turned(values, rows, columns, n, names)
+        if not np.isfinite(found).all():
+            k, j = (int(place[0]) for place in np.nonzero(~np.isfinite(found)))
+            raise InputError(
+                f"loadings must be finite, got {found[k, j]} for feature {column_name(names, j)} "
+                f"in component {k + 1}"
+            )
+        largest = np.abs(found).max(axis=1, initial=0.0)
+        kept = np.flatnonzero(largest > 0)
+        if not len(kept):
+            raise InputError("loadings must not be all zero")
+        if len(kept) < len(found):
+            empty = ", ".join(str(k + 1) for k in np.flatnonzero(largest == 0))
+            notes = (*notes, f"component {empty} is all zero and is left out")
+        scaled = found[kept] / largest[kept, None]
+        scaled[np.abs(scaled) <= zero] = 0.0
+        vectors = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+        return cls(vectors, tuple((kept + 1).tolist()), notes)
+
+
+def _parts(given: Any) -> tuple[Array, list[str] | None, list[str] | None]:
+    """Numbers, and the names of their rows and columns if they have any."""
+    if isinstance(given, str | os.PathLike):
+        raise InputError(
+            f"loadings must be numbers, got the path {os.fspath(given)!r}: read it with "
+            "orthospca.tables.read_table"
+        )
+    for name, own in (("components_", "feature_names_in_"), ("components", "feature_names")):
+        if hasattr(given, name):
+            return _numbers(getattr(given, name)), None, _texts(getattr(given, own, None))
+    columns = _texts(getattr(given, "columns", None))
+    if hasattr(given, "row_names"):  # a table of a file
+        return _numbers(given.values), _texts(given.row_names), columns if given.named else None
+    return _numbers(given), _texts(getattr(given, "index", None)), columns
+
+
+def _texts(names: Any) -> list[str] | None:
+    """Names that are texts: numbers of rows are none."""
+    if names is None or callable(names):
+        return None
+    listed = list(names)
+    return listed if all(isinstance(name, str) for name in listed) else None
+
+
+def _numbers(given: Any) -> Array:
+    given = given.toarray() if hasattr(given, "toarray") else given
+    try:
+        values = np.array(given, dtype=np.float64, ndmin=2)
+    except (TypeError, ValueError):
+        raise InputError(f"loadings must be numbers, got {given!r:.60}") from None
+    if values.ndim != 2:
+        raise InputError(f"loadings must be a matrix, got shape {values.shape}")
+    return values
+
+
+def _turned(
+    values: Array,
+    rows: list[str] | None,
+    columns: list[str] | None,
+    n: int,
+    names: Sequence[str] | None,
+) -> tuple[Array, tuple[str, ...]]:
+    """Components in rows, features as in the data, and what was noticed."""
+    if names is not None:
+        known = set(names)
+        hits = [len(known.intersection(own or ())) for own in (rows, columns)]
+        if max(hits):
+            by_row = hits[0] > hits[1]
+            own = rows if by_row else columns
+            assert own is not None
+            return _matched(values.T if by_row else values, own, names)
+    if values.shape[0] == values.shape[1] == n:
+        return values, ("as many components as features: rows were taken as components",)
+    if values.shape[1] == n:
+        return values, ()
+    if values.shape[0] == n:
+        return values.T, ()
+    raise InputError(
+        f"loadings must have a row or a column for each of the {n} features, got shape "
+        f"{values.shape}{_none_of(rows, columns, names)}"
+    )
+
+
+def _none_of(rows: list[str] | None, columns: list[str] | None, names: Sequence[str] | None) -> str:
+    """Whether names could not help either."""
+    if names is None or (rows or columns) is None:
+        return ""
+    return ", and none of their names is a feature of the data"
+
+
+def _matched(values: Array, own: list[str], names: Sequence[str]) -> tuple[Array, tuple[str, ...]]:
+    """Columns in the order of the data; features without a loading have none."""
+    places = {name: j for j, name in enumerate(names)}
+    if len(places) < len(names) or len(set(own)) < len(own):
+        twice = next(x for each in (names, own) for x in each if list(each).count(x) > 1)
+        raise InputError(f"loadings cannot be matched by name: {twice!r} is there twice")
+    used = np.any(values, axis=0).tolist()
+    unknown = [
+        name for name, is_used in zip(own, used, strict=True) if is_used and name not in places
+    ]
+    if unknown:
+        raise InputError(f"loadings name {_listed(unknown)}, and the data have no such feature")
+    found, known = np.zeros((len(values), len(names))), [name in places for name in own]
+    found[:, [places[name] for name in own if name in places]] = values[:, known]
+    missing = [name for name in names if name not in set(own)]
+    if not missing:
+        return found, ()
+    have = "has" if len(missing) == 1 else "have"
+    return found, (f"{_listed(missing)} {have} no loadings, and count as zero",)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(map(repr, names[:MOST_NAMED])) + more

@@ -1,0 +1,462 @@
+"""How far given components are from the best ones, with a proof; see ``docs/how-to/audit.md``."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from orthospca._errors import InputError
+from orthospca._methods import Objective
+from orthospca._typing import Array
+from orthospca.choosing._loadings import Loadings
+from orthospca.choosing._resampling import Share, end_of, heartbeat, worst
+from orthospca.choosing.selection import Counter
+from orthospca.data.covariance import DataCovariance
+from orthospca.facade import is_formed, solve_with
+from orthospca.joint.bound import spectral_bound
+from orthospca.model import views
+from orthospca.model.demands import DEPENDENT, NOT_ORTHOGONAL
+from orthospca.model.result import Result, Status, format_gap
+from orthospca.model.settings import Settings
+from orthospca.model.validation import (
+    names_of,
+    validate_choice,
+    validate_covariance,
+    validate_flag,
+    validate_names,
+    validate_nonnegative,
+)
+from orthospca.numerics.exact import variance_down
+from orthospca.numerics.rounding import add_up
+from orthospca.paths.links import Links
+from orthospca.paths.shown import Shown, Table, plain
+from orthospca.wide.stage import WideProblem
+
+#: A component is better if it has more variance by this share.
+BETTER = 1e-6
+#: Features up to which the bound of ordinary PCA is computed.
+LARGEST_SPECTRUM = 1000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Shown):
+    """What given components explain, and what components like them could.
+
+    Attributes
+    ----------
+    loadings : array of shape (K, n)
+        The vectors that were given, at unit length.
+    numbers : tuple of int
+        The place of each among those given, from 1.
+    variances : array of shape (K,)
+        ``xᵀQx`` of each.
+    added : array of shape (K,)
+        What the span gains by each: the variance of what is left of it when those before are
+        projected out, at unit length.  They add up to :attr:`joint_variance`; NaN where nothing is
+        left.
+    cosines : array of shape (K, K)
+        ``|cos|`` of the angle between component k and each before it; zero elsewhere.
+    results : tuple of Result
+        For each, the search for a unit vector with no more features that is orthogonal to those
+        given before it: at most one component, and its bound.
+    joint_variance : float
+        Variance of the span of all: no orthonormal basis of it has more or less.
+    joint_upper_bound : float
+        Proved: no set of orthogonal components with these sparsities has more in total.
+    total_variance : float
+        The trace of Q.
+    feature_names : tuple of str or None
+    notes : tuple of str
+        What was noticed: components that are zero, or depend on others; features without loadings.
+    status : Status
+        ``OPTIMAL`` if all bounds are within the tolerance of what was found; else why one is not.
+    runtime : float
+        Seconds.
+    """
+
+    PICTURES: ClassVar = ("audit",)
+    REPORTED: ClassVar = "audit"
+
+    loadings: Array
+    numbers: tuple[int, ...]
+    variances: Array
+    added: Array
+    cosines: Array
+    results: tuple[Result, ...]
+    joint_variance: float
+    joint_upper_bound: float
+    total_variance: float
+    feature_names: tuple[str, ...] | None
+    notes: tuple[str, ...]
+    status: Status
+    runtime: float = field(default=0.0)
+
+    @property
+    def sparsity(self) -> tuple[int, ...]:
+        """Nonzero loadings of each component."""
+        return tuple(np.count_nonzero(self.loadings, axis=1).tolist())
+
+    @property
+    def upper_bounds(self) -> Array:
+        """Proved: no unit vector with as many features, orthogonal to those before, has more.
+
+        NaN if it is proved that there is no such vector, ``inf`` if there was no time.
+        """
+        return np.array([_bound(result) for result in self.results])
+
+    @property
+    def gaps(self) -> Array:
+        """``(upper_bound - variance) / |variance|``: the most by which another one is better.
+
+        Negative where a component has more than any that is orthogonal to those before it.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (self.upper_bounds - self.variances) / np.abs(self.variances)
+
+    @property
+    def gap_words(self) -> tuple[str, ...]:
+        """The gaps, for people."""
+        return tuple(map(_in_words, self.gaps.tolist()))
+
+    @property
+    def joint_gap(self) -> float:
+        """The same, of all together."""
+        size = abs(self.joint_variance) or math.nan
+        return (self.joint_upper_bound - self.joint_variance) / size
+
+    @property
+    def better(self) -> tuple[Result | None, ...]:
+        """For each, the component in its place that has more variance; None if none was found."""
+        return tuple(
+            result if result.stages and result.variances[0] > v + BETTER * abs(v) else None
+            for result, v in zip(self.results, self.variances.tolist(), strict=True)
+        )
+
+    @property
+    def orthogonal(self) -> tuple[bool, ...]:
+        """Whether each is orthogonal to those before it."""
+        return tuple((self.cosines.max(axis=1, initial=0.0) <= NOT_ORTHOGONAL).tolist())
+
+    def __len__(self) -> int:
+        return len(self.loadings)
+
+    def __repr__(self) -> str:
+        gaps = ", ".join(self.gap_words)
+        return f"Audit({len(self)} components, gaps=[{gaps}], status={self.status.value!r})"
+
+    def table(self) -> Table:
+        """Return a row for each component, with the features of a better one."""
+        better = [None if r is None else float(r.variances[0]) for r in self.better]
+        columns = {
+            "#": [str(k) for k in self.numbers],
+            "nonzeros": [str(p) for p in self.sparsity],
+            "variance": [f"{v:#.6g}" for v in self.variances],
+            "|cos|": [f"{c:.2g}" for c in self.cosines.max(axis=1, initial=0.0)],
+            "added": ["" if math.isnan(v) else f"{v:#.6g}" for v in self.added],
+            "upper bound": [f"{u:#.6g}" if math.isfinite(u) else "" for u in self.upper_bounds],
+            "gap": list(self.gap_words),
+            "found": ["" if v is None else f"{v:#.6g}" for v in better],
+        }
+        names = [
+            [] if r is None else [f"{n} {views.signed(x)}" for n, x in views.loadings(r, r[0])]
+            for r in self.better
+        ]
+        title = "Given components, and how far they are from the best"
+        return Table(title, columns, self.verdict(), names, "better in its place")
+
+    def verdict(self) -> str:
+        """Return what it comes to, in sentences."""
+        told = [self._worst()]
+        slanted = [str(k) for k, ok in zip(self.numbers, self.orthogonal, strict=True) if not ok]
+        if slanted:
+            several = len(slanted) > 1
+            told.append(
+                f"component{'s' * several} {', '.join(slanted)} {'are' if several else 'is'} not "
+                "orthogonal to those before: variance is counted twice, and 'added' is what is new"
+            )
+        share = views.percent(self.joint_variance / self.total_variance)
+        together = f"together they span a variance of {self.joint_variance:#.6g}"
+        together += f" ({share} of the total)" if share and self.total_variance > 0 else ""
+        if math.isfinite(self.joint_upper_bound):
+            together += (
+                f"; {len(self)} orthogonal components of these sparsities have at most "
+                f"{self.joint_upper_bound:#.6g}"
+            )
+        told += [together, *self.notes]
+        if self.status is not Status.OPTIMAL:
+            told.append(f"not all bounds are within the tolerance: {self.status.value}")
+        return ". ".join(f"{each[:1].upper()}{each[1:]}" for each in told)
+
+    def _worst(self) -> str:
+        gaps = np.where(np.isnan(self.gaps), -math.inf, self.gaps)
+        k = int(np.argmax(gaps))
+        if not math.isfinite(gaps[k]):
+            return "no bound was proved in time" if gaps[k] > 0 else "there is nothing to compare"
+        number, gap = self.numbers[k], self.gap_words[k]
+        if gaps[k] <= 0:
+            return "no component with as few features, orthogonal to those before, has more"
+        lost = self.better[k]
+        found = f", and one with {lost.variances[0]:#.6g} was found" if lost is not None else ""
+        return (
+            f"component {number} is the furthest from the best: any other in its place has at "
+            f"most {gap} more{found}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python objects, as JSON has them."""
+        told = {"sparsity": list(self.sparsity), "joint_gap": plain(np.array([self.joint_gap]))[0]}
+        told["joint_upper_bound"] = plain(np.array([self.joint_upper_bound]))[0]
+        for name in ("upper_bounds", "gaps"):
+            told[name] = plain(getattr(self, name))
+        better = [None if result is None else result.to_dict() for result in self.better]
+        own = {name: value for name, value in super().to_dict().items() if name != "results"}
+        return own | told | {"better": better}
+
+
+def audit(
+    Q: Any,
+    loadings: Any,
+    *,
+    correlation: bool = False,
+    objective: str = "stagewise",
+    zero: float = 1e-12,
+    eps: float = 0.0,
+    gap: float = 1e-4,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    n_jobs: int | None = None,
+    callback: Counter | None = None,
+    feature_names: Sequence[str] | None = None,
+    memory_limit: float | str | None = None,
+    proof: bool = False,
+) -> Audit:
+    """Say how far given components are from the best ones, whoever found them.
+
+    The k-th vector, at unit length, with ``p_k`` nonzeros, is compared with a proved bound on
+    ``xᵀQx`` over unit vectors x with at most ``p_k`` nonzeros that are orthogonal to the vectors
+    given before it; all together, with one on sets of orthogonal components of these sparsities.
+
+    Parameters
+    ----------
+    Q : array-like of shape (n, n), DataCovariance, or observations of shape (m, n)
+        A square one is the matrix itself; anything else, sparse matrices too, are observations in
+        rows, whose covariance is formed as far as is needed.
+    loadings : array-like of shape (K, n) or (n, K)
+        Of any tool: an array, a data frame or a table of a file (``orthospca.tables.read_table``),
+        whose names are matched with those of the data, a fitted estimator with ``components_``, or
+        a :class:`~orthospca.Result`.  If it is square and has no names, rows are components.
+    correlation : bool
+        Whether to divide each feature of observations by its standard deviation.
+    objective : {"stagewise", "joint"}
+        With ``"joint"`` the bound on all together comes from a search over all sets, which takes
+        long; else it is what costs little, the smaller of the bound of ordinary PCA and the sum of
+        what single components can have.
+    zero : float
+        Loadings up to this share of the largest of their vector count as zero.
+    eps, gap, node_limit, n_jobs, memory_limit, feature_names
+        As in :func:`orthospca.solve`.
+    time_limit : float, optional
+        Seconds for everything; each component gets an equal share of what is left.
+    callback : callable, optional
+        Called with the number of searches done and the number of all, and meanwhile twice a
+        second; a true answer stops.
+    proof : bool
+        Whether each of ``Audit.results`` carries a certificate.
+
+    Returns
+    -------
+    Audit
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthospca import audit, datasets
+    >>> pitprops = datasets.load_pitprops()
+    >>> Q = pitprops.covariance()
+    >>> pca = np.linalg.eigh(Q)[1][:, ::-1][:, :2]
+    >>> pca[np.abs(pca) < 0.35] = 0  # what many people do
+    >>> found = audit(Q, pca)
+    >>> found.sparsity
+    (5, 2)
+    >>> found.gaps.round(3).tolist()
+    [0.003, 0.007]
+    """
+    validate_choice("objective", objective, (Objective.STAGEWISE, Objective.JOINT))
+    zero = validate_nonnegative("zero", zero)
+    settings = Settings.validate(
+        eps=eps,
+        gap=gap,
+        time_limit=time_limit,
+        node_limit=node_limit,
+        n_jobs=n_jobs,
+        callback=callback,
+        memory_limit=memory_limit,
+        proof=proof,
+    )
+    began, end = time.perf_counter(), end_of(settings)
+    given = _covariance(Q, correlation)
+    n = given.shape[0]
+    names = validate_names(feature_names, n, names_of(Q))
+    read = Loadings.read(loadings, n, names, zero)
+    if len(read.vectors) > n:
+        raise InputError(f"loadings must be at most {n} components, got {len(read.vectors)}")
+    search = _Search(given, read, settings, names, end, callback, objective == Objective.JOINT)
+    return replace(search.run(), runtime=time.perf_counter() - began)
+
+
+def _in_words(gap: float) -> str:
+    """A gap that may be negative, or large; nothing where there is none."""
+    if math.isnan(gap):
+        return ""
+    size = f"{100 * abs(gap):.0f} %" if 1 <= abs(gap) < math.inf else format_gap(abs(gap))
+    return f"−{size}" if -math.inf < gap < -1e-11 else size
+
+
+def _bound(result: Result) -> float:
+    if result.stages:
+        return result.stages[0].upper_bound
+    return math.nan if result.exhausted else math.inf
+
+
+def _covariance(Q: Any, correlation: Any) -> Array | DataCovariance:
+    """The matrix, or the data that define it."""
+    correlation = validate_flag("correlation", correlation)
+    shape = getattr(Q, "shape", None) or np.shape(Q)
+    square = len(shape) == 2 and shape[0] == shape[1]
+    if isinstance(Q, DataCovariance) or (square and not sparse.issparse(Q)):
+        if correlation and not getattr(Q, "correlation", False):
+            raise InputError("correlation=True needs observations, got a covariance")
+        return Q if isinstance(Q, DataCovariance) else validate_covariance(Q)
+    return DataCovariance(Q, correlation=correlation)
+
+
+@dataclass(eq=False)
+class _Search:
+    """The searches of an audit, one after another."""
+
+    given: Array | DataCovariance
+    read: Loadings
+    settings: Settings
+    names: tuple[str, ...] | None
+    end: float
+    callback: Counter | None
+    together: bool
+    done: list[Result] = field(default_factory=list)
+    stopped: Status | None = None
+
+    def run(self) -> Audit:
+        """Measure the vectors, then look for better ones."""
+        X, n = self.read.vectors, self.given.shape[0]
+        sizes = np.count_nonzero(X, axis=1).tolist()
+        cosines = np.minimum(np.abs(np.tril(X @ X.T, -1)), 1.0)
+        basis, kept = _basis(X)
+        # What holds for every vector of a size holds for those orthogonal to others too.
+        firsts = sorted(set(sizes))
+        self.total = len(firsts) + len(X) - 1 + self.together
+        learnt = None
+        if isinstance(self.given, DataCovariance) and not is_formed(self.given, self.settings):
+            learnt = WideProblem(self.given, max(sizes), self.settings)
+        bounds, results = {}, []
+        for p in firsts:
+            result = self._solve(p, learnt, {"start": X[0]} if p == sizes[0] else {})
+            bounds[p] = _bound(result)
+            if p == sizes[0]:
+                results.append(result)
+        bounds = {p: min(bounds[q] for q in firsts if q >= p) for p in firsts}
+        links = Links(self.settings.tolerance, self.given)
+        for k in range(1, len(X)):
+            asked: dict[str, Any] = {"previous": X[kept[kept < k]]}
+            if cosines[k].max() <= NOT_ORTHOGONAL:
+                asked["start"] = X[k]
+            result = self._solve(sizes[k], learnt, asked)
+            if result.stages and not self.settings.proof:
+                result = links.with_upper(result, bounds[sizes[k]])
+            results.append(result)
+        added = np.full(len(X), math.nan)
+        added[kept] = self._variances(basis)
+        notes = [
+            f"component {self.read.numbers[k]} is a combination of those before it"
+            for k in np.setdiff1d(np.arange(len(X)), kept)
+        ]
+        return Audit(
+            loadings=X,
+            numbers=self.read.numbers,
+            variances=np.array(self._variances(X)),
+            added=added,
+            cosines=cosines,
+            results=tuple(replace(result, feature_names=self.names) for result in results),
+            joint_variance=float(np.nansum(added)),
+            joint_upper_bound=self._joint_bound(sizes, [bounds[p] for p in sizes], n),
+            total_variance=self._total(),
+            feature_names=self.names,
+            notes=(*self.read.notes, *notes),
+            status=worst([r.status for r in results], self.stopped),
+        )
+
+    def _solve(self, p: int, learnt: WideProblem | None, asked: dict[str, Any]) -> Result:
+        """Search one stage in its share of the time."""
+        began = time.perf_counter()
+        share = Share(self.end, max(self.total - len(self.done), 1))
+        hear = heartbeat(self.callback, self.done, self.total)
+        settings = share.of(self.settings, began)
+        result = solve_with(
+            self.given, p, 1, settings, callback=hear, learnt=learnt, names=self.names, asked=asked
+        )
+        self._count(result)
+        return result
+
+    def _count(self, result: Result) -> None:
+        self.done.append(result)
+        stop = self.callback is not None and self.callback(len(self.done), self.total)
+        if stop or result.status is Status.INTERRUPTED:
+            # Nothing else is begun: what there is has valid bounds.
+            self.end, self.stopped = -math.inf, Status.INTERRUPTED
+
+    def _joint_bound(self, sizes: list[int], single: list[float], n: int) -> float:
+        """The smallest bound on all together that there is."""
+        upper = math.inf if any(map(math.isnan, single)) else add_up(*single, 0.0)
+        if isinstance(self.given, DataCovariance):
+            matrix = None
+            if n <= self.settings.tuning.wide.few:
+                matrix = validate_covariance(self.given.submatrix(np.arange(n)))
+        else:
+            matrix = self.given
+        if matrix is not None and n <= LARGEST_SPECTRUM:
+            upper = min(upper, spectral_bound(matrix, len(sizes)))
+        if self.together:
+            settings = Share(self.end, 1).of(self.settings, time.perf_counter())
+            settings = replace(settings, objective=Objective.JOINT, proof=False)
+            hear = heartbeat(self.callback, self.done, self.total)
+            result = solve_with(self.given, sizes, len(sizes), settings, callback=hear)
+            self._count(result)
+            known = result.joint_upper_bound
+            upper = upper if math.isnan(known) else min(upper, known)
+        return upper
+
+    def _variances(self, vectors: Array) -> list[float]:
+        if isinstance(self.given, DataCovariance):
+            return self.given.variances(list(vectors))
+        return [variance_down(self.given, x) for x in vectors]
+
+    def _total(self) -> float:
+        if isinstance(self.given, DataCovariance):
+            return float(self.given.diagonal.sum())
+        return float(np.trace(self.given))
+
+
+def _basis(X: Array) -> tuple[Array, Array]:
+    """Orthonormal rows, each what is left of a vector when those before are projected out.
+
+    And which vectors they are of: those that are combinations of others, or nearly so, have none.
+    """
+    kept: list[int] = []
+    for k in range(len(X)):
+        if np.linalg.svd(X[[*kept, k]], compute_uv=False)[-1] >= 2 * DEPENDENT:
+            kept.append(k)
+    return np.linalg.qr(X[kept].T)[0].T, np.array(kept)

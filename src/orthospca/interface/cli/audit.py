@@ -1,0 +1,94 @@
+"""``orthospca audit``: how far the components of another tool are from the best ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import orthospca
+from orthospca._methods import Objective
+from orthospca.interface.cli.options import (
+    Data,
+    Limits,
+    Reading,
+    Showing,
+    command,
+    of_command,
+)
+
+FILES = ("audit.json", "audit.csv", "audit.png", "audit.html")
+
+Given = Annotated[
+    Path,
+    typer.Argument(
+        metavar="LOADINGS",
+        help="The components, in rows or in columns: CSV as R writes it, loadings.csv of `fit`, or "
+        "any other format of DATA; names are matched.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What is compared."""
+
+    objective: Objective = of_command(
+        Objective.STAGEWISE,
+        "stagewise: each component; joint: also search for the best set, which takes long.",
+        metavar="OBJECTIVE",
+    )
+    zero: float = of_command(
+        1e-12, "Loadings up to this share of the largest of their component count as zero."
+    )
+
+
+@command
+def audit(
+    data: Data,
+    loadings: Given,
+    *,
+    judging: Judging,
+    reading: Reading,
+    limits: Limits,
+    showing: Showing,
+) -> int:
+    """Say how far the components of any tool are from the best ones.
+
+    Each is compared with a proved bound on every component with as few variables that is orthogonal
+    to those before it.
+
+    For example:
+
+    `orthospca audit measurements.csv loadings.csv --correlation`
+
+    `orthospca audit covariance.csv rotation.csv --precomputed -o audit`
+    """
+    from orthospca.interface.choosing import audit_rows
+    from orthospca.interface.cli.job import Job
+    from orthospca.interface.plotting import plot_audit
+    from orthospca.interface.tables import File, read_as_it_is
+    from orthospca.interface.tables import Reading as HowToRead
+
+    job = Job(data, reading, showing, FILES)
+    given = read_as_it_is(File(loadings), HowToRead())
+    table, Q = job.read()
+    asked = vars(judging) | {"objective": judging.objective.value} | vars(limits)
+    with job.computing(), job.screen.working("looking for better components"):
+        names = table.columns if table.named else None
+        now = asked | {"time_limit": job.left(limits), "feature_names": names}
+        found = orthospca.audit(Q, given, **now)
+
+    files = {
+        "audit.csv": audit_rows(found),
+        "audit.json": found.to_dict(),
+        "audit.png": partial(plot_audit, found),
+    }
+    job.write(files, asked | {"loadings": str(loadings)}, found.status.name)
+    job.report_choice("How good are the components?", audit=found)
+
+    job.show(found.to_dict, found.table())
+    return job.end(found.status.finished)

@@ -1,0 +1,49 @@
+"""Pictures of a judgement: given components beside what is possible, and variances beside noise."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from orthospca.interface.plots.spec import XY, Axis, Bars, Caps, Dots, Mark
+from orthospca.interface.plots.text import counted, plain
+
+if TYPE_CHECKING:
+    from orthospca import Audit
+
+BY_COMPONENT, VARIANCE = Axis("component", whole=True), Axis("variance", zero=True)
+
+
+def audited(found: Audit) -> XY:
+    """The variance of each given component, the proved bound, and what was found in its place."""
+    tips, bounds, better = [], {}, {}
+    rows = zip(found.numbers, found.sparsity, found.variances, found.upper_bounds, strict=True)
+    for (k, p, variance, upper), gap, other in zip(
+        rows, found.gap_words, found.better, strict=True
+    ):
+        tip = f"component {k}, {counted(p)}: {plain(variance, 5)}"
+        if math.isfinite(upper):
+            bounds[float(k)] = float(upper)
+            tip += f"\nat most {plain(upper, 5)} is possible, gap {gap}"
+        if other is not None:
+            better[float(k)] = float(other.variances[0])
+            tip += f"\nfound: {plain(better[k], 5)}"
+        tips.append(tip)
+    given = Bars("as given", list(map(float, found.numbers)), found.variances.tolist(), tips)
+    marks: list[Mark] = [given]
+    if bounds:
+        marks.append(Caps("proved bound", list(bounds), list(bounds.values())))
+    if better:
+        marks.append(Dots("better one found", list(better), list(better.values()), (), 1))
+    return XY(
+        "audit",
+        "Given components and what is possible",
+        "Bars: variance of each component as given. Strokes: what a component with as few "
+        "variables, orthogonal to those given before it, can have at most. A bar above its stroke "
+        "is not orthogonal to those before it, and counts variance that they have already.",
+        f"Bars: variance of {len(found)} given components, with a proved bound for each.",
+        marks,
+        BY_COMPONENT,
+        VARIANCE,
+        near="x",
+    )
