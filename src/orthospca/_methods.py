@@ -42,6 +42,8 @@ class Relation(str, Enum):
     """Each component is orthogonal to those before it."""
     DISJOINT = "disjoint"
     """A feature serves one component."""
+    UNCORRELATED = "uncorrelated"
+    """Scores are uncorrelated: a component is orthogonal to Q times each of those before it."""
 
     def __str__(self) -> str:
         return self.value

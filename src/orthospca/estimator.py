@@ -24,6 +24,7 @@ from orthospca.data.covariance import DataCovariance
 from orthospca.data.moments import sum_of_squares, validate_weights
 from orthospca.facade import solve_with
 from orthospca.model import words
+from orthospca.model.demands import refuse_uncorrelated
 from orthospca.model.limits import Watch
 from orthospca.model.printing import ProgressPrinter
 from orthospca.model.result import Result, Status, format_gap
@@ -47,7 +48,7 @@ SETTINGS = (
 )
 
 #: What is asked of the components beyond their sparsity, passed on as it is.
-DEMANDS = ("include", "exclude", "relation", "previous")
+DEMANDS = ("include", "exclude", "relation", "previous", "nonnegative")
 
 
 class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -107,6 +108,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Whether components are orthogonal, or a feature serves one component only.
     previous : array-like of shape (k, n_features), optional
         Vectors that all components are orthogonal to.
+    nonnegative : bool, default=False
+        Whether no loading may be negative; such components are disjoint.
 
     Attributes
     ----------
@@ -205,6 +208,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         exclude: Any = None,
         relation: str = "orthogonal",
         previous: Any = None,
+        nonnegative: bool = False,
     ) -> None:
         self.n_components = n_components
         self.sparsity = sparsity
@@ -225,6 +229,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.exclude = exclude
         self.relation = relation
         self.previous = previous
+        self.nonnegative = nonnegative
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrthogonalSparsePCA:
         """Find the components.
@@ -244,6 +249,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         validate_choice("covariance", self.covariance, COVARIANCES)
         validate_choice("method", self.method, ORTHOGONAL_METHODS)
+        refuse_uncorrelated(self.relation)
         settings = self._settings()
         joint = settings.objective == "joint"
         teller = ProgressPrinter(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from orthospca._errors import InputError
-from orthospca._methods import Method, Objective
+from orthospca._methods import Method, Objective, Relation
 from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
 from orthospca.blocks.partitioned import PartitionedData, PartitionedMatrix
@@ -38,9 +38,11 @@ from orthospca.numerics.exact import total_down
 from orthospca.numerics.rounding import add_up
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.search.lexicographic import solve_lexicographically
+from orthospca.search.nonnegative import NonnegativeStages
 from orthospca.search.sequence import Found, Stages, run_stages
-from orthospca.search.stages import DeflatedStages, MatrixStages
+from orthospca.search.stages import DeflatedStages, MatrixStages, UncorrelatedStages
 from orthospca.supports.enumeration import refuse_if_too_many
+from orthospca.wide.nonnegative import WideNonnegativeStages
 from orthospca.wide.stage import WideProblem, WideStages
 
 #: Orders up to which the bound of ordinary PCA is part of every result, and of those that there is
@@ -48,6 +50,10 @@ from orthospca.wide.stage import WideProblem, WideStages
 SMALL_SPECTRUM, LARGEST_SPECTRUM = 300, 1000
 #: Bytes of centred data up to which they are written down for a proof.
 LARGEST_FACTOR = 2**30
+#: Why signs and scores are not solved block by block.
+NOT_SPLIT = "what is asked of loadings or scores is solved on the whole matrix"
+#: Ways on which the path of a result can be proved afterwards.
+Climbing = MatrixStages | WideStages | NonnegativeStages
 #: Multiplications a second of the fastest machine: what takes it too long is not begun.
 FASTEST = 1e11
 
@@ -76,6 +82,7 @@ def solve(
     relation: str = "orthogonal",
     previous: Any = None,
     start: Any = None,
+    nonnegative: bool = False,
 ) -> Result:
     """Find orthogonal sparse principal components with certificates.
 
@@ -153,9 +160,10 @@ def solve(
     include, exclude : sequence of str or int, or one for each component, optional
         Features, by name or number, that every support has to contain, or must not contain.  What
         is included counts against the sparsity, even where its best loading is zero.
-    relation : {"orthogonal", "disjoint"}
-        How components are related: each is orthogonal to those before it, or a feature serves one
-        component only.  What a later component includes is then left to it.
+    relation : {"orthogonal", "disjoint", "uncorrelated"}
+        How components are related: each is orthogonal to those before it; or a feature serves one
+        component only, and what a later component includes is left to it; or scores are
+        uncorrelated, ``xᵀQy = 0``, and components need not be orthogonal.  The last needs a matrix.
     previous : array-like of shape (k, n), optional
         Linearly independent vectors before the first component: all components are orthogonal to
         them (with ``relation="disjoint"``, use none of their features).  ``n_components`` counts
@@ -163,6 +171,10 @@ def solve(
     start : array-like of shape (k, n), optional
         Vectors that may be good ones, the k-th for the k-th component: what is better on the same
         features, or near them, is where its search begins.
+    nonnegative : bool
+        Whether no loading may be negative.  Such components are disjoint, because a sum of
+        non-negative terms is 0 only if all of them are; vectors of ``previous`` must not be
+        negative either.  With ``proof`` the bound is one that needs no branching on signs.
 
     Returns
     -------
@@ -207,6 +219,7 @@ def solve(
             "relation": relation,
             "previous": previous,
             "start": start,
+            "nonnegative": nonnegative,
         },
     )
 
@@ -265,22 +278,23 @@ def _solve(
     watch: Watch,
     asked: Mapping[str, Any] | Demands,
 ) -> Result:
-    formed = learnt is None and is_formed(Q, settings, threshold)
     given = (DataProblem if isinstance(Q, DataCovariance) else Problem).validate(
         Q, sparsity, n_components
     )
-    threshold = validate_threshold(threshold, given.n_features, settings.method, formed)
     names = validate_names(names, given.n_features, given.feature_names)
     if not isinstance(asked, Demands):
         asked = Demands.validate(given.sparsity, given.n_features, names, **asked)
     given = replace(given, demands=asked)
     _refuse_demands(asked, settings)
+    formed = is_formed(Q, settings, threshold, asked)
+    formed &= learnt is None or bool(needs_matrix(settings, asked))
+    threshold = validate_threshold(threshold, given.n_features, settings.method, formed)
     if settings.objective is not Objective.STAGEWISE:
         _refuse_what_needs_stages(threshold, resume)
     problem = given
     if isinstance(given, DataProblem) and formed:
         problem = read_matrix(given, settings, watch)
-        if isinstance(problem, DataProblem) and not can_do_without(settings, threshold):
+        if isinstance(problem, DataProblem) and not can_do_without(settings, threshold, asked):
             return _nothing(problem, settings, watch, names)
     if settings.objective is not Objective.STAGEWISE:
         assert isinstance(problem, Problem)
@@ -301,7 +315,7 @@ def _solve(
         certificate = None if recorder is None else recorder.close(found)
         together = _bound_of_all(problem, settings, found, watch)
     result = _result(problem, settings, watch, found, names, stages.note, certificate, together)
-    way = isinstance(stages, MatrixStages | WideStages)
+    way = isinstance(stages, Climbing)
     if found.path or not found.components or settings.method is not Method.BRANCH_AND_BOUND:
         way = False
     climb = functools.partial(_climb, given, settings)
@@ -311,6 +325,12 @@ def _solve(
 def _climb(given: Problem | DataProblem, settings: Settings) -> tuple[Component, ...]:
     """Prove all sparsities of the first component up to one: what is behind ``Result.path``."""
     settings, asked = replace(settings, rungs=True, proof=False), given.demands.of_first()
+    if asked.nonnegative:
+        # One sparsity proves nothing for the next that the plain search does not prove anew.
+        first = max(len(asked.asked(0).included), 1)
+        sizes = range(first, given.sparsity[0] + 1)
+        results = [solve_with(given.covariance, p, 1, settings, asked=asked) for p in sizes]
+        return tuple(result.stages[0] for result in results if result.stages)
     return solve_with(given.covariance, given.sparsity[0], 1, settings, asked=asked).known_path
 
 
@@ -352,14 +372,20 @@ def _refuse_demands(demands: Demands, settings: Settings) -> None:
         what = "objective='joint'"
     elif settings.method is Method.DEFLATION:
         what = "method='deflation'"
+    elif settings.objective is Objective.LEXICOGRAPHIC:
+        what = "objective='lexicographic'"
+        if not (demands.nonnegative or demands.uncorrelated):
+            return
+        demands = Demands(relation=demands.relation, nonnegative=demands.nonnegative)
     else:
         return
     named = {
+        "nonnegative=True": demands.nonnegative,
         "include": demands.include,
         "exclude": demands.exclude,
         "previous": demands.previous is not None,
         "start": demands.start,
-        "relation='disjoint'": demands.disjoint,
+        f"relation={str(demands.relation)!r}": demands.relation is not Relation.ORTHOGONAL,
     }
     given = [name for name, value in named.items() if value]
     if given:
@@ -406,7 +432,7 @@ def _bound_of_all(
 ) -> float:
     """A bound on the total variance of every set, where it costs little."""
     count = len(found.components)
-    if settings.method is Method.DEFLATION or count == 0:
+    if settings.method is Method.DEFLATION or problem.demands.uncorrelated or count == 0:
         return math.nan
     limits = problem.sparsity[:count]
     upper = math.inf
@@ -434,20 +460,27 @@ def certified_by(problem: Problem | DataProblem) -> tuple[Array, str]:
     return covariance.factor(np.arange(n)), "factor"
 
 
-def can_do_without(settings: Settings, threshold: Any = 0.0) -> bool:
+def can_do_without(settings: Settings, threshold: Any = 0.0, demands: Demands = NO_DEMANDS) -> bool:
     """Whether data can be solved without their matrix."""
     if isinstance(threshold, Blocks) or threshold not in (0.0, "auto"):
         return False
-    return not _needs_matrix(settings) and not settings.proof
+    return not needs_matrix(settings, demands) and not settings.proof
 
 
-def _needs_matrix(settings: Settings) -> bool:
-    """Whether nothing can be done without a matrix, whatever its size."""
-    ways = (Method.BRANCH_AND_BOUND, Method.EIGENVALUE)
-    return settings.objective is not Objective.STAGEWISE or settings.method not in ways
+def needs_matrix(settings: Settings, demands: Demands = NO_DEMANDS) -> str:
+    """What cannot be done without a matrix, whatever its size; nothing, if all can."""
+    if settings.objective is not Objective.STAGEWISE:
+        return f"objective={str(settings.objective)!r}"
+    if settings.method not in (Method.BRANCH_AND_BOUND, Method.EIGENVALUE):
+        return f"method={str(settings.method)!r}"
+    if demands.uncorrelated:
+        return f"relation={str(demands.relation)!r}"
+    return "proof with nonnegative=True" if demands.nonnegative and settings.proof else ""
 
 
-def is_formed(Q: Any, settings: Settings, threshold: Any = 0.0) -> bool:
+def is_formed(
+    Q: Any, settings: Settings, threshold: Any = 0.0, demands: Demands = NO_DEMANDS
+) -> bool:
     """Whether there is a matrix, or will be one before anything else is done.
 
     Of data it is formed if nothing else will do, if there are few features, and of a moderate
@@ -455,15 +488,13 @@ def is_formed(Q: Any, settings: Settings, threshold: Any = 0.0) -> bool:
     """
     if not isinstance(Q, DataCovariance):
         return True
-    if not _needs_matrix(settings):
+    what = needs_matrix(settings, demands)
+    if not what:
         tuning = settings.tuning.wide
         few = tuning.few if can_do_without(settings, threshold) else math.inf
         return Q.n_features <= min(few, tuning.formed)
     size = 8.0 * Q.n_features**2
     if size > settings.memory:
-        stagewise = settings.objective is Objective.STAGEWISE
-        what = f"method={str(settings.method)!r}"
-        what = what if stagewise else f"objective={str(settings.objective)!r}"
         raise InputError(
             f"{what} needs the covariance matrix, {size_of(size)} for {Q.n_features} features, and "
             f"memory_limit is {size_of(settings.memory)}"
@@ -518,6 +549,14 @@ def _stages_of_matrix(
     Q = problem.covariance
     if settings.method is Method.DEFLATION:
         return DeflatedStages(Q, settings, watch)
+    demands = problem.demands
+    if demands.nonnegative or demands.uncorrelated:
+        if settings.method is Method.ENUMERATION:
+            for k, limit in enumerate(problem.sparsity):
+                refuse_if_too_many(problem.n_features, limit, len(demands.asked(k).included))
+        why = _not_split(threshold, NOT_SPLIT)
+        way = NonnegativeStages if demands.nonnegative else UncorrelatedStages
+        return way(Q, settings, watch, why)
     if settings.proof:
         return MatrixStages(Q, settings, watch, _not_split(threshold))
     plan = plan_blocks(problem, threshold, settings)
@@ -543,10 +582,12 @@ def _across(blocks: Blocks, demands: Demands) -> str:
     return ""
 
 
-def _not_split(threshold: float | str | Blocks) -> str:
-    """Why a problem with a proof is not split into blocks."""
+def _not_split(
+    threshold: float | str | Blocks, why: str = "a proof is one of the whole matrix"
+) -> str:
+    """Why a problem is not split into blocks."""
     asked = isinstance(threshold, Blocks) or threshold != 0.0
-    return "the threshold was not used: a proof is one of the whole matrix" if asked else ""
+    return f"the threshold was not used: {why}" if asked else ""
 
 
 def _stages_of_data(
@@ -558,6 +599,8 @@ def _stages_of_data(
 ) -> Stages:
     """Choose the way through a problem whose matrix is not formed."""
     wide = learnt or WideProblem(problem.covariance, max(problem.sparsity), settings)
+    if problem.demands.nonnegative:
+        return WideNonnegativeStages(wide, settings, watch, _not_split(threshold, NOT_SPLIT))
     if settings.proof:
         return WideStages(wide, settings, watch, _not_split(threshold))
     plan = plan_blocks_of_data(problem.covariance, threshold, settings.tolerance)

@@ -16,6 +16,9 @@ rung claims a bound b_s for s nonzeros, for one of these reasons:
 More may be asked of the components: features that a support contains (F, the included; they count
 against p), or does not (E), vectors before the first component, or that no feature serves two of
 them.  Such a ladder begins with a rung for F alone, and the border rule does not speak of F.
+If no loading may be negative, the ladder is one of Q⁺, which has 0 in the place of negative entries
+off the diagonal: for ``x ≥ 0`` no product ``Q_ij x_i x_j`` is larger.  Uncorrelated components are
+orthogonal to Qx of those before them, instead of x.
 
 Another kind of certificate says of a list of supports: *no other one reaches the level L*.  The
 argument is the same ladder, but that it ends with a tree, which may end in supports listed.
@@ -57,7 +60,9 @@ VERSIONS = {"components": VERSION, "alternatives": 3, "joint": 3}
 #: Since which version steps of a tree may rest on multipliers, whatever is claimed.
 WITH_MULTIPLIERS = 4
 #: Since which version more may be asked than a sparsity, and by which entries of the problem.
-WITH_DEMANDS, DEMANDS = 5, ("include", "exclude", "relation", "previous")
+WITH_DEMANDS, DEMANDS = 5, ("include", "exclude", "relation", "previous", "nonnegative")
+#: Since which version loadings may have to be non-negative, or scores uncorrelated.
+WITH_SIGNS = 6
 #: Arrays of theirs, the only ones in single precision.
 SINGLES = ("/pairs.npy", "/ratios.npy", "/prices.npy")
 SINGLE, SIEVE, CAP, SUMS = range(4)
@@ -72,6 +77,8 @@ SINGULAR = 0.98 * ORTHOGONALITY
 ACCURACY = 1e-11
 #: … and no vector on a listed support has more than is said, up to this share of the largest entry.
 LARGEST_EXCESS = 1e-9
+#: Products of Q with a component that are this small, relative to Q, are nothing but rounding.
+SMALLEST_IMAGE = 1e-12
 #: Bytes that a file may unpack to and seconds that a check may take, unless it is said otherwise.
 MAX_BYTES, TIME_LIMIT = 2**28, 3600.0
 #: Bytes of the manifest, and members of a file, at most.
@@ -254,7 +261,7 @@ def read(path: Any, max_bytes: float | None = MAX_BYTES) -> tuple[dict[str, Any]
                 raise ValueError("manifest.json is too long")
             contents = {member.filename: _unpacked(archive, member) for member in members}
         manifest = json.loads(contents.pop("manifest.json").decode("utf-8"))
-        known = (*VERSIONS.values(), WITH_MULTIPLIERS, WITH_DEMANDS)
+        known = (*VERSIONS.values(), WITH_MULTIPLIERS, WITH_DEMANDS, WITH_SIGNS)
         if manifest["format"] != FORMAT or manifest["version"] not in known:
             raise ValueError("not a certificate of a version that is known")
         return manifest, {name: _array(name, data) for name, data in contents.items()}
@@ -297,7 +304,10 @@ def version_of(
     """Which version has what there is; None if there is no such claim."""
     if claim not in VERSIONS:
         return None
-    if any(name in (problem or {}) for name in DEMANDS):
+    asked = problem or {}
+    if "nonnegative" in asked or asked.get("relation") == "uncorrelated":
+        return WITH_SIGNS
+    if any(name in asked for name in DEMANDS):
         return WITH_DEMANDS
     newer = any(name.endswith("/claims.npy") for name in arrays)
     return WITH_MULTIPLIERS if newer else VERSIONS[claim]
@@ -370,9 +380,20 @@ class _Check:
             previous = self._floats("previous.npy", (count, n))
         if not all(0.25 <= float(v @ v) <= 4.0 for v in previous):
             raise Rejected("previous: a vector that is not of a length between 1/2 and 2")
-        if problem.get("relation", "disjoint") != "disjoint":
+        relation = problem.get("relation", "orthogonal")
+        if "relation" in problem and relation not in ("disjoint", "uncorrelated"):
             raise Rejected("relation: no such relation")
-        asked = _Asked(lists["include"], lists["exclude"], previous, "relation" in problem)
+        signed = "nonnegative" not in problem or not _entry(problem, "nonnegative", bool)
+        if ("nonnegative" in problem and signed) or (previous.min(initial=0.0) < 0 and not signed):
+            raise Rejected("nonnegative: false, or a vector before that is negative")
+        uncorrelated = relation == "uncorrelated"
+        if uncorrelated and not signed:
+            raise Rejected("problem: what is asked cannot be")
+        if (uncorrelated or not signed) and problem["kind"] != "matrix":
+            raise Rejected("problem: of data neither signs nor scores are certified")
+        disjoint = relation == "disjoint" or not signed
+        given = (lists["include"], lists["exclude"], previous)
+        asked = _Asked(*given, disjoint, uncorrelated, not signed)
         for F, E, p in zip(lists["include"], lists["exclude"], limits, strict=True):
             if len(F) > p or F & E:
                 raise Rejected("problem: what is asked cannot be")
@@ -386,15 +407,23 @@ class _Check:
             raise Rejected("problem: no stages, so that nothing is claimed, or too many")
         components = self._floats("components.npy", (len(stages), source.n))
         rungs: list[dict[int, float]] = []
-        sums, gaps = _RowSums(source, max(limits)), []
+        bounded, gaps = source, []
+        if asked.nonnegative:
+            assert isinstance(source, _Matrix)
+            bounded = _Matrix(_nonnegative_part(source.Q))
+        sums = _RowSums(bounded, max(limits))
         for k, stage in enumerate(stages):
             where = f"stage {k + 1}"
             value, upper = _entry(stage, "variance", float), _entry(stage, "upper_bound", float)
             before = np.concatenate([asked.previous, components[:k]])
-            X, F, E = asked.stage(k, before)
-            proof = _Stage(source, X, sums, included=F, excluded=E)
-            rows = np.concatenate([before, components[k : k + 1]])
+            X, F, E = asked.stage(k, before, source)
+            proof = _Stage(bounded, X, sums, included=F, excluded=E)
             given = len(asked.previous)
+            if asked.uncorrelated:
+                before = X.T
+            rows = np.concatenate([before, components[k : k + 1]])
+            if asked.nonnegative and (components[k] < 0).any():
+                raise Rejected(f"{where}: a loading is negative")
             _check_component(source, rows, len(before), limits[k], value, where, F, E, given)
             rungs.append({})
             outer = [rungs[j] for j in range(k) if asked.contains(j, k)]
@@ -417,7 +446,7 @@ class _Check:
             if len(stages) >= len(limits):
                 raise Rejected("exhausted: all components that were asked for are there")
             before = np.concatenate([asked.previous, components])
-            _check_exhausted(limits[len(stages)], *asked.stage(len(stages), before))
+            _check_exhausted(limits[len(stages)], *asked.stage(len(stages), before, source))
             end = "; no further component exists"
         largest = f"the largest gap is {_percent(max(gaps))}"
         self.statement = (
@@ -433,9 +462,9 @@ class _Check:
         previous = self._floats("previous.npy", (_entry(claims, "previous", int), n))
         for k in range(len(previous)):
             _check_vector(previous, k, n, f"previous component {k + 1}")
-        if len(asked.previous) or asked.disjoint:
+        if len(asked.previous) or asked.disjoint or asked.uncorrelated:
             raise Rejected("problem: of a list no more is asked than features in or out")
-        X, F, E = asked.stage(0, previous)
+        X, F, E = asked.stage(0, previous, source)
         spent = _used_up(X, F, E)
         p = min(p, n - len(spent))
         if count == 0:
@@ -779,6 +808,8 @@ class _Asked:
     exclude: list[frozenset[int]]
     previous: Array
     disjoint: bool
+    uncorrelated: bool = False
+    nonnegative: bool = False
 
     def _own(self, k: int) -> tuple[frozenset[int], frozenset[int]]:
         """Features in and out, whatever the other components are.
@@ -788,9 +819,14 @@ class _Asked:
         later = self.include[k + 1 :] if self.disjoint else []
         return self.include[k], self.exclude[k].union(*later)
 
-    def stage(self, k: int, before: Array) -> tuple[Array, frozenset[int], frozenset[int]]:
+    def stage(
+        self, k: int, before: Array, source: _Source
+    ) -> tuple[Array, frozenset[int], frozenset[int]]:
         """Columns that a component is orthogonal to, and the features in and out."""
         F, E = self._own(k)
+        if self.uncorrelated:
+            assert isinstance(source, _Matrix)
+            return _images(source.Q, before), F, E
         if not self.disjoint:
             return before.T, F, E
         return before.T[:, :0], F, E.union(np.flatnonzero(before.any(axis=0)).tolist())
@@ -808,14 +844,41 @@ class _Asked:
                 whose = "" if len(which) == len(lists) else f" (component {', '.join(which)})"
                 features = ", ".join(str(j + 1) for j in sorted(own))
                 said += [f"{what} {features}{whose}"] * bool(own)
+        said += ["non-negative"] * self.nonnegative + ["uncorrelated"] * self.uncorrelated
         said += ["disjoint"] * self.disjoint
         if len(self.previous):
-            apart = "disjoint from" if self.disjoint else "orthogonal to"
+            apart = "uncorrelated with" if self.uncorrelated else "orthogonal to"
+            apart = "disjoint from" if self.disjoint else apart
             said.append(f"{apart} {_several(len(self.previous), 'vector')} before")
         return "".join(f", {part}" for part in said)
 
 
 _NOTHING: frozenset[int] = frozenset()
+
+
+def _nonnegative_part(Q: Array) -> Array:
+    """Q⁺: 0 in the place of negative entries off the diagonal."""
+    part = np.maximum(Q, 0.0)
+    np.fill_diagonal(part, Q.diagonal())
+    return part
+
+
+def _images(Q: Array, vectors: Array) -> Array:
+    """Columns Qx, scaled by powers of two; without those that are but rounding.
+
+    An entry is the sum of rounded products, rounded once.  To leave one out allows more vectors.
+    """
+    columns = [np.zeros((len(Q), 0))]
+    least = SMALLEST_IMAGE * float(np.abs(Q).max(initial=0.0))
+    for x in vectors:
+        used = np.flatnonzero(x)
+        image = np.array([math.fsum(row) for row in (Q[:, used] * x[used]).tolist()])
+        largest = float(np.abs(image).max(initial=0.0))
+        if largest > least:
+            image = np.ldexp(image, -math.frexp(largest)[1])
+            length = math.sqrt(float(image @ image))
+            columns.append(np.ldexp(image, -round(math.log2(length)))[:, None])
+    return np.concatenate(columns, axis=1)
 
 
 def _check_component(

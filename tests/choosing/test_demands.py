@@ -19,6 +19,7 @@ from helpers.stages import exact_matrix_of
 from orthospca import (
     DataCovariance,
     OrthogonalSparsePCA,
+    Status,
     alternatives,
     cross_validate_sparsity,
     solve,
@@ -167,3 +168,41 @@ def test_estimator_with_nothing_left() -> None:
     pca = OrthogonalSparsePCA(1, 1, include=["f"], previous=np.eye(6)[5:])
     with pytest.raises(ValueError, match="no vector is as include, exclude and previous ask for"):
         pca.fit(X)
+
+
+def test_non_negative_everywhere() -> None:
+    """Tests that loadings are not negative in paths, folds, resamples and the estimator."""
+    X = np.random.default_rng(5).standard_normal((40, 6))
+    Q = np.cov(X.T)
+    path = sparsity_path(Q, [1, 2, 3], n_components=2, nonnegative=True)
+    assert path.status is Status.OPTIMAL
+    for result in path.results:
+        assert (result.components >= 0).all()
+        alone = solve(Q, result.sparsity[0], 2, nonnegative=True)
+        assert result.variances == pytest.approx(alone.variances, rel=2e-4)
+        assert len(alone.path) == result.sparsity[0]
+    found = stability(X, 2, 2, n_resamples=4, nonnegative=True)
+    assert (found.result.components >= 0).all()
+    assert cross_validate_sparsity(X, [1, 2], cv=3, nonnegative=True).sparsities == (1, 2)
+    pca = OrthogonalSparsePCA(2, 3, nonnegative=True).fit(X)
+    assert (pca.components_ >= 0).all()
+    assert pca.get_params()["nonnegative"] is True
+
+
+def test_uncorrelated_where_nothing_is_added_up() -> None:
+    """Tests paths, and one sentence where what components explain is added up."""
+    X = np.random.default_rng(6).standard_normal((40, 6))
+    Q = np.cov(X.T)
+    for result in sparsity_path(Q, [2, 3], n_components=3, relation="uncorrelated").results:
+        products = result.components @ Q @ result.components.T
+        assert np.abs(products - np.diag(products.diagonal())).max() < 1e-11
+        assert np.isnan(result.joint_upper_bound)
+        assert not result.orthogonal
+    sentence = "relation must be 'orthogonal' or 'disjoint' here, got 'uncorrelated'"
+    for ask in (
+        lambda: stability(X, 2, relation="uncorrelated"),
+        lambda: cross_validate_sparsity(X, [2], relation="uncorrelated"),
+        lambda: OrthogonalSparsePCA(2, 3, relation="uncorrelated").fit(X),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            ask()

@@ -58,6 +58,24 @@ def test_disjoint_components_of_a_file(file: Path) -> None:
     assert (np.count_nonzero(loadings, axis=1) <= 1).all()
 
 
+def test_signs_and_scores_of_a_file(file: Path) -> None:
+    """Tests loadings that are not negative, and scores that are uncorrelated."""
+    ended = run("fit", file, "-k", 2, "-p", 3, "--nonnegative", "--proof", "-o", "o")
+    assert ended.exit_code == 0, ended.output
+    assert "2 components with non-negative loadings" in ended.output
+    loadings = pd.read_csv("o/loadings.csv", index_col=0)
+    assert (loadings.to_numpy() >= 0).all()
+    assert json.loads(Path("o/result.json").read_text())["asked"] == {"nonnegative": True}
+    assert "with non-negative loadings" in Path("o/report.html").read_text()
+    assert "non-negative" in verify("o/certificate.zip").statement
+    ended = run("fit", file, "-k", 2, "-p", 3, "--relation", "uncorrelated", "-o", "o2")
+    assert ended.exit_code == 0, ended.output
+    assert "with uncorrelated scores (not orthogonal" in ended.output
+    scores = pd.read_csv("o2/scores.csv", index_col=0)[["component1", "component2"]]
+    assert abs(scores.corr().iloc[0, 1]) < 1e-10
+    assert "uncorrelated with those of the components" in Path("o2/report.html").read_text()
+
+
 def test_names_with_commas_and_several_options(file: Path) -> None:
     """Tests a name that has a comma, and an option that is given twice."""
     ended = run("fit", file, "-k", 1, "-p", 3, "--include", "g,h", "--include", "1", "--json")
@@ -72,6 +90,15 @@ def test_names_with_commas_and_several_options(file: Path) -> None:
         (("--include", "a", "--exclude", "a"), "include and exclude both have 'a'"),
         (("--include", "a,b,c,d"), "include asks for 4 features"),
         (("--include", "a", "--objective", "joint"), "include cannot be asked for with"),
+        (("--nonnegative", "--objective", "joint"), "nonnegative=True cannot be asked for with"),
+        (
+            ("--nonnegative", "--alternatives", "1%", "-o", "o"),
+            "--alternatives does not work with --nonnegative",
+        ),
+        (
+            ("--relation", "uncorrelated", "--alternatives", "1%", "-o", "o"),
+            "--alternatives needs orthogonal components",
+        ),
     ],
 )
 def test_what_cannot_be(file: Path, arguments: tuple[str, ...], sentence: str) -> None:

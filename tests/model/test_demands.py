@@ -44,7 +44,27 @@ FRAME = pd.DataFrame(Q, columns=NAMES, index=NAMES)
             {"include": ["a", ["b"]]},
             "include must be one list of features or one for each component, got both",
         ),
-        ({"relation": "parallel"}, "relation must be one of 'orthogonal', 'disjoint'"),
+        (
+            {"nonnegative": True, "relation": "uncorrelated"},
+            "nonnegative=True cannot be asked for with relation='uncorrelated'",
+        ),
+        (
+            {"nonnegative": True, "previous": -np.eye(5)[:1]},
+            "previous must not be negative with nonnegative=True, and vector 1 is at 'a'",
+        ),
+        (
+            {"nonnegative": True, "start": -np.eye(5)[:1]},
+            "start: vector 1 is negative at 'a'",
+        ),
+        ({"nonnegative": "yes"}, "nonnegative must be"),
+        (
+            {"include": ["a"], "nonnegative": True},
+            "include asks for 'a' in component 2, and with nonnegative=True it is already in",
+        ),
+        (
+            {"relation": "parallel"},
+            "relation must be one of 'orthogonal', 'disjoint', 'uncorrelated'",
+        ),
         (
             {"include": ["a"], "relation": "disjoint"},
             "include asks for 'a' in component 2, and with relation='disjoint' it is already in "
@@ -100,6 +120,18 @@ def test_names_need_names() -> None:
     ("options", "sentence"),
     [
         ({"objective": "joint", "include": [0]}, "include cannot be .* with objective='joint'"),
+        (
+            {"objective": "joint", "nonnegative": True},
+            "nonnegative=True cannot be asked for with objective='joint'",
+        ),
+        (
+            {"objective": "lexicographic", "nonnegative": True},
+            "nonnegative=True cannot be asked for with objective='lexicographic'",
+        ),
+        (
+            {"objective": "lexicographic", "relation": "uncorrelated"},
+            "relation='uncorrelated' cannot be asked for with objective='lexicographic'",
+        ),
         (
             {"method": "deflation", "relation": "disjoint"},
             "relation='disjoint' cannot be asked for with method='deflation'",

@@ -18,6 +18,7 @@ from orthospca.model.result import Component, Status
 from orthospca.model.tolerance import Tolerance
 from orthospca.numerics.exact import factor_variance_down, inner_product, variance_down
 from orthospca.search.outcome import Argument, Ground, Rung
+from orthospca.search.stages import images_of
 from orthospca.supports.best import Candidate
 from orthospca.verify import (
     ACCURACY,
@@ -133,6 +134,8 @@ class _Ladder:
         given = demands.before(matrix.shape[1]).T
         self.previous = np.concatenate([given, arrays["components.npy"][:k]])
         self.demand = demands.stage(k, self.previous.T)
+        if demands.uncorrelated:
+            self.previous = images_of(matrix, self.previous.T).T
         self.first = max(len(self.demand.included), 1)
 
     def rungs(self) -> tuple[Rung, ...]:

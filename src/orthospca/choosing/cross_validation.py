@@ -180,6 +180,7 @@ def cross_validate_sparsity(
     exclude: Any = None,
     relation: str = "orthogonal",
     previous: Any = None,
+    nonnegative: bool = False,
 ) -> CrossValidation:
     """Measure, for several sparsities, how much variance of held-out rows the components explain.
 
@@ -215,7 +216,7 @@ def cross_validate_sparsity(
     callback : callable, optional
         Called with the number of folds done and the number of all, after each and, if they are
         done one by one, twice a second; a true answer stops.
-    include, exclude, relation, previous : optional
+    include, exclude, relation, previous, nonnegative : optional
         As in :func:`orthospca.solve`, for the fit of each fold.
 
     Returns
@@ -240,7 +241,13 @@ def cross_validate_sparsity(
     limits = validate_sparsities(sparsities, n)
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
     asked, folds = Asked(rows, limits, count, settings), _folds(cv, m, groups, random_state)
-    asked = asked.demanding(include=include, exclude=exclude, relation=relation, previous=previous)
+    asked = asked.demanding(
+        include=include,
+        exclude=exclude,
+        relation=relation,
+        previous=previous,
+        nonnegative=nonnegative,
+    )
     results = [] if asked.by_rungs else asked.of_all_rows(whole, end, len(folds), callback)
     done: list[tuple[Array, Array, Status]] = []
     stopped: Status | None = Status.INTERRUPTED

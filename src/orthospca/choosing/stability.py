@@ -65,6 +65,7 @@ def stability(
     exclude: Any = None,
     relation: str = "orthogonal",
     previous: Any = None,
+    nonnegative: bool = False,
 ) -> Stability:
     """Count how often each feature is selected when the components are sought in other rows.
 
@@ -127,7 +128,13 @@ def stability(
     sparsity = list(sparsity) if isinstance(sparsity, Iterable) else sparsity
     rows, whole = Rows.validate(X, correlation, feature_names)
     asked = Asked(rows, [sparsity], n_components, settings, several=False)
-    asked = asked.demanding(include=include, exclude=exclude, relation=relation, previous=previous)
+    asked = asked.demanding(
+        include=include,
+        exclude=exclude,
+        relation=relation,
+        previous=previous,
+        nonnegative=nonnegative,
+    )
     return _resample(asked, whole, draws, callback)[0]
 
 
@@ -153,6 +160,7 @@ def stability_path(
     exclude: Any = None,
     relation: str = "orthogonal",
     previous: Any = None,
+    nonnegative: bool = False,
 ) -> StabilityPath:
     """As :func:`orthospca.stability`, for several sparsities, with the same resamples for all.
 
@@ -167,7 +175,7 @@ def stability_path(
         Between 1 and n, in any order.
     method, eps, gap, time_limit, node_limit, n_jobs, callback, feature_names
         As in :func:`orthospca.stability`.
-    include, exclude, relation, previous : optional
+    include, exclude, relation, previous, nonnegative : optional
         As in :func:`orthospca.solve`, for each fit.
 
     Returns
@@ -189,7 +197,13 @@ def stability_path(
     settings = settings_of(method, eps, gap, time_limit, node_limit, n_jobs, callback)
     rows, whole = Rows.validate(X, correlation, feature_names)
     asked = Asked(rows, validate_sparsities(sparsities, rows.shape[1]), n_components, settings)
-    asked = asked.demanding(include=include, exclude=exclude, relation=relation, previous=previous)
+    asked = asked.demanding(
+        include=include,
+        exclude=exclude,
+        relation=relation,
+        previous=previous,
+        nonnegative=nonnegative,
+    )
     found = _resample(asked, whole, draws, callback)
     return StabilityPath(tuple(each.result.sparsity[0] for each in found), tuple(found))
 

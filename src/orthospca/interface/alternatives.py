@@ -46,7 +46,7 @@ def _given_those_before(result: Result, k: int) -> dict[str, Any]:
     include, exclude = (result.asked.get(name) for name in ("include", "exclude"))
     included, excluded = include[k] if include else [], set(exclude[k] if exclude else ())
     before = result.components[:k]
-    if "relation" in result.asked:
+    if result.asked.get("relation") == "disjoint":
         excluded.update(np.flatnonzero(before.any(axis=0)).tolist())
         excluded.update(j for later in (include or [])[k + 1 :] for j in later)
         before = before[:0]

@@ -7,7 +7,7 @@ included counts against p, whether or not its loading is zero.  See ``docs/theor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from orthospca._errors import InputError
 from orthospca._methods import Relation
 from orthospca._typing import Array, IntArray
-from orthospca.model.validation import column_name, validate_choice
+from orthospca.model.validation import column_name, validate_choice, validate_flag
 
 #: Vectors whose smallest singular value, at unit length, is below this count as dependent.
 DEPENDENT = 1e-8
@@ -36,15 +36,21 @@ class Demand:
         Features of every support, and of none.
     start : integer array or None
         A support that may be a good one.
+    nonnegative : bool
+        Whether no loading may be negative.
     """
 
     included: IntArray = field(default_factory=lambda: np.arange(0))
     excluded: IntArray = field(default_factory=lambda: np.arange(0))
     start: IntArray | None = None
+    nonnegative: bool = False
 
     def within(self, places: IntArray) -> Demand:
         """Return what it says of some features, in terms of these; nothing is offered."""
-        return Demand(*(np.flatnonzero(np.isin(places, x)) for x in (self.included, self.excluded)))
+        included, excluded = (
+            np.flatnonzero(np.isin(places, x)) for x in (self.included, self.excluded)
+        )
+        return Demand(included, excluded, nonnegative=self.nonnegative)
 
     def fits(self, vector: Array, limit: int) -> bool:
         """Whether a vector and what is included have no more than so many features."""
@@ -52,6 +58,8 @@ class Demand:
 
     def allows(self, vector: Array, limit: int) -> bool:
         """Whether a vector has a support of so many features that is as is asked."""
+        if self.nonnegative and (vector < 0).any():
+            return False
         return self.fits(vector, limit) and not vector[self.excluded].any()
 
     def is_stronger_than(self, other: Demand) -> bool:
@@ -79,6 +87,8 @@ class Demands:
     relation : Relation
     start : tuple of integer arrays
         Supports that are offered, that of the k-th component at position k.
+    nonnegative : bool
+        Whether no loading may be negative; such components are disjoint.
     """
 
     include: Lists = ()
@@ -86,6 +96,7 @@ class Demands:
     previous: Array | None = None
     relation: Relation = Relation.ORTHOGONAL
     start: tuple[IntArray, ...] = ()
+    nonnegative: bool = False
 
     @classmethod
     def validate(
@@ -99,6 +110,7 @@ class Demands:
         previous: Any = None,
         start: Any = None,
         relation: Any = Relation.ORTHOGONAL,
+        nonnegative: Any = False,
     ) -> Demands:
         """Check the arguments of ``solve``; a bad one is a ``ValueError`` that names it.
 
@@ -110,19 +122,26 @@ class Demands:
             Features.
         names : sequence of str or None
             Theirs.
-        include, exclude, previous, start, relation
+        include, exclude, previous, start, relation, nonnegative
             As given.
         """
         validate_choice("relation", relation, Relation)
+        nonnegative = validate_flag("nonnegative", nonnegative)
+        if nonnegative and relation == Relation.UNCORRELATED:
+            raise InputError(
+                "nonnegative=True cannot be asked for with relation='uncorrelated': non-negative "
+                "components are disjoint"
+            )
         asked = cls(
             _lists("include", include, len(limits), n, names),
             _lists("exclude", exclude, len(limits), n, names),
             _vectors_before(previous, n),
             Relation(relation),
+            nonnegative=nonnegative,
         )
         asked._refuse_what_cannot_be(limits, n, names)
         supports = asked._offered(start, limits, n, names)
-        return cls(asked.include, asked.exclude, asked.previous, asked.relation, supports)
+        return replace(asked, start=supports)
 
     @property
     def binding(self) -> bool:
@@ -132,6 +151,7 @@ class Demands:
             or self.exclude
             or self.previous is not None
             or self.relation is not Relation.ORTHOGONAL
+            or self.nonnegative
         )
 
     def manifest(self) -> dict[str, Any]:
@@ -140,16 +160,23 @@ class Demands:
         for name, lists in (("include", self.include), ("exclude", self.exclude)):
             if lists:
                 told[name] = [list(features) for features in lists]
-        if self.disjoint:
+        if self.relation is not Relation.ORTHOGONAL:
             told["relation"] = str(self.relation)
+        if self.nonnegative:
+            told["nonnegative"] = True
         if self.previous is not None:
             told["previous"] = len(self.previous)
         return told
 
     @property
     def disjoint(self) -> bool:
-        """Whether a feature serves one component."""
-        return self.relation is Relation.DISJOINT
+        """Whether a feature serves one component, as it does if no loading may be negative."""
+        return self.relation is Relation.DISJOINT or self.nonnegative
+
+    @property
+    def uncorrelated(self) -> bool:
+        """Whether it is scores that are to be orthogonal, not components."""
+        return self.relation is Relation.UNCORRELATED
 
     def before(self, n: int) -> Array:
         """Return the vectors that were given, as columns."""
@@ -160,7 +187,7 @@ class Demands:
         if not self.binding:
             return NO_DEMANDS
         excluded = tuple(self.asked(0).excluded.tolist())
-        return Demands(self.include[:1], (excluded,), self.previous, self.relation)
+        return replace(self, include=self.include[:1], exclude=(excluded,), start=())
 
     def asked(self, k: int) -> Demand:
         """Return what is asked of a component, whatever the others are."""
@@ -170,7 +197,7 @@ class Demands:
             # What a later component must have is not for the earlier ones.
             excluded |= {j for later in self.include[k + 1 :] for j in later}
         start = self.start[k] if k < len(self.start) else None
-        return Demand(_indices(included), _indices(excluded), start)
+        return Demand(_indices(included), _indices(excluded), start, self.nonnegative)
 
     def stage(self, k: int, before: Array) -> Demand:
         """Return what is asked of a component, given those before it and what was given.
@@ -187,10 +214,13 @@ class Demands:
         if not self.disjoint:
             return asked
         used = np.flatnonzero((before != 0).any(axis=1))
-        return Demand(asked.included, np.union1d(asked.excluded, used), asked.start)
+        return replace(asked, excluded=np.union1d(asked.excluded, used))
 
     def constraints(self, before: Array) -> Array:
-        """Return those of some vectors that are left to be orthogonal to: none, if disjoint."""
+        """Return those of some vectors that are left to be orthogonal to: none, if disjoint.
+
+        If it is scores that are to be uncorrelated, these are the vectors to be multiplied by Q.
+        """
         return before[:, :0] if self.disjoint else before
 
     def nests(self, earlier: int, later: int) -> bool:
@@ -215,8 +245,15 @@ class Demands:
                 raise InputError(f"include and exclude both have {_named(both, names)}{where}")
             if len(banned) == n:
                 raise InputError(f"exclude leaves no feature{where}: all {n} are in it")
+        if self.nonnegative and self.previous is not None and (self.previous < 0).any():
+            row, j = np.argwhere(self.previous < 0)[0].tolist()
+            raise InputError(
+                f"previous must not be negative with nonnegative=True, and vector {row + 1} is at "
+                f"{_named([j], names)}"
+            )
         if not self.disjoint:
             return
+        why = "nonnegative=True" if self.nonnegative else "relation='disjoint'"
         seen: dict[int, str] = {}
         if self.previous is not None:
             seen = {int(j): "of previous" for j in np.flatnonzero(self.previous.any(axis=0))}
@@ -224,7 +261,7 @@ class Demands:
             if twice := [j for j in own if j in seen]:
                 raise InputError(
                     f"include asks for {_named(twice[:1], names)} in component {k + 1}, and with "
-                    f"relation='disjoint' it is already {seen[twice[0]]}"
+                    f"{why} it is already {seen[twice[0]]}"
                 )
             seen |= dict.fromkeys(own, f"in component {k + 1}")
 
@@ -255,12 +292,26 @@ class Demands:
                 has = f"has {np.count_nonzero(row)} nonzeros"
                 also = f", {len(used)} with what is included" if self.include else ""
                 why = f"{has}{also}, and sparsity allows {limits[k]}"
+            elif self.nonnegative and (row < 0).any():
+                why = f"is negative at {_named(np.flatnonzero(row < 0)[:1].tolist(), names)}"
+            elif self.uncorrelated:
+                # Only its features are taken: what is uncorrelated is sought among them.
+                why = ""
             elif np.abs(vectors @ row).max(initial=0.0) > NOT_ORTHOGONAL:
                 why = "is not orthogonal to the vectors before it"
             if why:
                 raise InputError(f"start: vector {k + 1} {why}")
             before.append(row[None])
         return tuple(np.flatnonzero(row) for row in rows)
+
+
+def refuse_uncorrelated(relation: Any) -> None:
+    """Refuse components that are not orthogonal, where what they explain is added up."""
+    if relation == Relation.UNCORRELATED:
+        raise InputError(
+            "relation must be 'orthogonal' or 'disjoint' here, got 'uncorrelated': what components "
+            "explain adds up only if they are orthogonal"
+        )
 
 
 #: Nothing beyond the sparsity, of any component.

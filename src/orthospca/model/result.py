@@ -99,10 +99,11 @@ class Result:
         Proved: no set of as many orthogonal components, with the sparsities asked for, has a larger
         total variance.  Of a stage-wise result it is what costs little, the smaller of the bound of
         ordinary PCA and as many times the bound of the first component; NaN with
-        ``method="deflation"``, whose components are not orthogonal.
+        ``method="deflation"`` and ``relation="uncorrelated"``, whose components are not orthogonal.
     asked : dict
         What was asked beyond the sparsity: ``"include"`` and ``"exclude"``, a list of features for
-        each component, ``"relation"``, and the number of ``"previous"`` vectors; only what was.
+        each component, ``"relation"``, ``"nonnegative"``, and the number of ``"previous"``
+        vectors; only what was.
 
     Examples
     --------
@@ -145,9 +146,14 @@ class Result:
     asked: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def orthogonal(self) -> bool:
+        """Whether the components are orthogonal: not by deflation, nor if only their scores are."""
+        return self.method != "deflation" and self.asked.get("relation") != "uncorrelated"
+
+    @property
     def joint_variance(self) -> float:
         """The total variance of the components, rounded down; NaN if they are not orthogonal."""
-        if self.method == "deflation":
+        if not self.orthogonal:
             return math.nan
         return total_down(self.variances.tolist())
 
@@ -198,8 +204,8 @@ class Result:
     def explained_variance_ratio(self) -> Array:
         """The variances divided by the trace of Q (NaN if the trace is not positive).
 
-        The components are orthogonal, so the shares add up to that of their span; those of
-        ``method="deflation"`` are not, and do not.
+        The components are orthogonal, so the shares add up to that of their span; where
+        :attr:`orthogonal` is false they do not.
         """
         total = self.total_variance
         return self.variances / (total if total > 0 else math.nan)

@@ -339,6 +339,20 @@ class JointTuning:
 
 
 @dataclass(frozen=True)
+class NonnegativeTuning:
+    """Non-negative loadings.
+
+    Attributes
+    ----------
+    few, many : int
+        Parts of a support that are looked at for a good vector, and to close it.
+    """
+
+    few: int = 40
+    many: int = 20_000
+
+
+@dataclass(frozen=True)
 class Tuning:
     """All of them."""
 
@@ -349,6 +363,7 @@ class Tuning:
     blocks: BlockTuning = field(default_factory=BlockTuning)
     saving: SavingTuning = field(default_factory=SavingTuning)
     joint: JointTuning = field(default_factory=JointTuning)
+    nonnegative: NonnegativeTuning = field(default_factory=NonnegativeTuning)
 
 
 DEFAULT = Tuning()

@@ -146,8 +146,9 @@ def counted(result: Result) -> str:
     """How many components, and what they explain together."""
     count = result.n_components
     found = f"{count} component{'' if count == 1 else 's'}{asked(result)}"
-    if result.method == "deflation":
-        return f"{found} by deflation (not orthogonal: their variances do not add up)"
+    if not result.orthogonal:
+        how = " by deflation" if result.method == "deflation" else ""
+        return f"{found}{how} (not orthogonal: their variances do not add up)"
     if count and result.total_variance > 0:
         found += f", {result.explained_variance_ratio.sum():.1%} of the total variance"
     return found
@@ -165,8 +166,11 @@ def asked(result: Result) -> str:
                 str(j) if result.feature_names is None else result.feature_names[j] for j in own
             ]
             said.append(f"{word} {', '.join(names)}{each}")
+    if result.asked.get("nonnegative"):
+        said.append("with non-negative loadings")
     if "relation" in result.asked:
-        said.append("that share no feature")
+        disjoint = result.asked["relation"] == "disjoint"
+        said.append("that share no feature" if disjoint else "with uncorrelated scores")
     if count := result.asked.get("previous", 0):
         said.append(f"after {count} given vector{'' if count == 1 else 's'}")
     return "".join(f" {part}" for part in said)
@@ -336,6 +340,25 @@ _EXPLANATIONS = {
             "bound still valid: only the gap is larger.",
         ),
     ),
+    "uncorrelated": (
+        (
+            "",
+            _STAGE[1].replace(
+                "that are orthogonal to the components before it",
+                "whose scores are uncorrelated with those of the components before it",
+            ),
+        ),
+        (
+            "The components need not be orthogonal.",
+            f"What they explain does not add up. {_CONDITIONAL}",
+        ),
+        (
+            "",
+            _STOPPED[1].replace(
+                "is orthogonal to all those found", "has scores uncorrelated with all those found"
+            ),
+        ),
+    ),
     "deflation": (
         (
             "",
@@ -356,6 +379,8 @@ def kind_of(result: Result) -> str:
     """What the certificates of a result are like: its objective, or the baseline's method."""
     if result.objective == "joint" and not is_set(result):
         return "stagewise"
+    if result.method != "deflation" and not result.orthogonal:
+        return "uncorrelated"
     return "deflation" if result.method == "deflation" else result.objective
 
 

@@ -61,6 +61,7 @@ def sparsity_path(
     exclude: Any = None,
     relation: str = "orthogonal",
     previous: Any = None,
+    nonnegative: bool = False,
 ) -> SparsityPath:
     """Solve the problem for several sparsities, from the largest to the smallest.
 
@@ -90,7 +91,7 @@ def sparsity_path(
     callback : callable, optional
         Called with the sparsity and a ``Progress`` record now and then; a true answer stops the
         path.
-    feature_names, memory_limit, include, exclude, relation, previous : optional
+    feature_names, memory_limit, include, exclude, relation, previous, nonnegative : optional
         As in :func:`orthospca.solve`, for each sparsity.
 
     Returns
@@ -122,7 +123,13 @@ def sparsity_path(
         memory_limit=memory_limit,
     )
     given = (Q, sparsities, n_components, settings, threshold, callback, feature_names)
-    asked = {"include": include, "exclude": exclude, "relation": relation, "previous": previous}
+    asked = {
+        "include": include,
+        "exclude": exclude,
+        "relation": relation,
+        "previous": previous,
+        "nonnegative": nonnegative,
+    }
     return path_as_set(*given, asked)
 
 
@@ -153,7 +160,7 @@ def path_as_set(
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
     if not isinstance(demands, Demands):
         demands = Demands.validate([asked[0]] * count, n, names, **demands)
-    covariance = _covariance_of(given, settings, threshold, watch)
+    covariance = _covariance_of(given, settings, threshold, watch, demands)
     if covariance is None or watch.interrupted:
         # No sparsity was reached: there was no time to form the matrix.
         return SparsityPath.of((), count, watch.verdict() or Status.TIME_LIMIT, watch.clock.elapsed)
@@ -343,16 +350,16 @@ def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
 
 
 def _covariance_of(
-    Q: Array | DataCovariance, settings: Settings, threshold: Any, watch: Watch
+    Q: Array | DataCovariance, settings: Settings, threshold: Any, watch: Watch, demands: Demands
 ) -> Array | DataCovariance | None:
     """The matrix, formed once for the whole path, or the data; None if they would not do."""
-    if not isinstance(Q, DataCovariance) or not is_formed(Q, settings, threshold):
+    if not isinstance(Q, DataCovariance) or not is_formed(Q, settings, threshold, demands):
         return Q
     with watch.listening():
         matrix = formed_in_time(Q, settings, watch)
     if matrix is not None:
         return matrix
-    return Q if can_do_without(settings, threshold) else None
+    return Q if can_do_without(settings, threshold, demands) else None
 
 
 def validate_sparsities(sparsities: Any, n: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from orthospca._typing import Array
-from orthospca.model.demands import NO_DEMANDS, Demand, Demands
+from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.tolerance import Tolerance
@@ -274,7 +274,10 @@ class _Sequence:
         previous = self._demands.constraints(previous)
         known = [Candidate(c.variance, c.vector) for c in self.components[k:]]
         offered = (*known, *self._hints)
-        hints = tuple(h for h in offered if _is_feasible(h, limit, previous, demand))
+        hints = tuple(h for h in offered if demand.allows(h.vector, limit))
+        if not self._demands.uncorrelated:
+            # Else it is the stage that knows what they have to be orthogonal to.
+            hints = tuple(h for h in hints if is_orthogonal(h.vector, previous))
         resumption = (
             NOTHING_TO_RESUME if record is None or again is not None else self._begun(record)
         )
@@ -478,11 +481,9 @@ class _Sequence:
         return Status.PRECISION if status is Status.OPTIMAL else status
 
 
-def _is_feasible(candidate: Candidate, limit: int, previous: Array, demand: Demand) -> bool:
-    """Whether a vector is as is asked, and orthogonal to the components before."""
-    products = np.abs(previous.T @ candidate.vector)
-    sparse = demand.allows(candidate.vector, limit)
-    return bool(sparse and products.max(initial=0.0) <= RANK_TOLERANCE)
+def is_orthogonal(vector: Array, previous: Array) -> bool:
+    """Whether a vector is orthogonal to some columns, as far as components are to each other."""
+    return bool(np.abs(previous.T @ vector).max(initial=0.0) <= RANK_TOLERANCE)
 
 
 def overall_status(found: Sequence[Component], asked: int, exhausted: bool) -> Status | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +15,12 @@ from orthospca.model.stage import Subproblem
 from orthospca.numerics.exact import variance_down
 from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome, Request
+from orthospca.search.sequence import is_orthogonal
 from orthospca.supports.best import Candidate, better_of
 from orthospca.supports.heuristics import improved_start
+
+#: Products of Q with a component that are this small, relative to Q, are nothing but rounding.
+SMALLEST_IMAGE = 1e-12
 
 
 class MatrixStages:
@@ -61,6 +66,38 @@ class MatrixStages:
             request.caps,
             request.resumption,
         )
+
+
+class UncorrelatedStages(MatrixStages):
+    """Each stage on the matrix itself, orthogonal to its products with the components before."""
+
+    def solve(self, request: Request) -> Outcome:
+        """Solve the stage that comes next."""
+        images = images_of(self._covariance, request.previous)
+        hints = [h for h in request.hints if is_orthogonal(h.vector, images)]
+        return super().solve(replace(request, previous=images, hints=tuple(hints)))
+
+
+def images_of(covariance: Array, vectors: Array) -> Array:
+    """Return Qx of some columns, scaled by powers of two; without those that are but rounding.
+
+    Each entry is the exact sum of rounded products, rounded: a checker finds the same numbers.
+    Without a constraint more is feasible, so that a bound stays one.
+    """
+    columns = []
+    least = SMALLEST_IMAGE * float(np.abs(covariance).max(initial=0.0))
+    for x in vectors.T:
+        used = np.flatnonzero(x)
+        image = np.array([math.fsum(row) for row in (covariance[:, used] * x[used]).tolist()])
+        if float(np.abs(image).max(initial=0.0)) > least:
+            length = math.sqrt(float(np.square(np.ldexp(image, -_exponent(image))).sum()))
+            columns.append(np.ldexp(image, -_exponent(image) - round(math.log2(length))))
+    return np.column_stack([vectors[:, :0], *columns])
+
+
+def _exponent(values: Array) -> int:
+    """The power of two of the largest entry."""
+    return int(np.frexp(np.abs(values).max())[1])
 
 
 class DeflatedStages:

@@ -146,7 +146,7 @@ class DataView:
 
     def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
         """Climb on the features that truncated power iterations on the data lead to."""
-        problem, kept = self.restricted(self._pool(stop), self.sparsity)
+        problem, kept = self.restricted(self.pool(stop), self.sparsity)
         self._climb = HeuristicPath(problem), kept
         self._climb[0].run(stop)
         return self._take(*self._climb)
@@ -194,7 +194,7 @@ class DataView:
             values = self.covariance.variances(vectors)
         return [Candidate(value, x) for value, x in zip(values, vectors, strict=True)]
 
-    def _pool(self, stop: Callable[[], bool]) -> IntArray:
+    def pool(self, stop: Callable[[], bool]) -> IntArray:
         """Features that truncated power iterations lead to, from rows that promise much."""
         scores = np.where(self.members, potential(self._roots, self.sparsity), -math.inf)
         supports = np.argsort(-scores, kind="stable")[: self.tuning.starts, None]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orthospca._errors import InputError
-from orthospca._methods import Method, Objective
+from orthospca._methods import Method, Objective, Relation
 from orthospca.interface.cli.options import (
     Components,
     Constraints,
@@ -120,7 +120,7 @@ def fit(
     job.need_folder(proof=showing.proof, alternatives=showing.within)
     if color is not None and reading.precomputed:
         raise InputError("--color needs observations, not --precomputed")
-    tolerance = None if showing.within is None else _tolerance(showing.within, solver)
+    tolerance = None if showing.within is None else _tolerance(showing.within, solver, constraints)
     settings = {"n_components": components.n_components, **solver.settings()}
 
     table, Q = job.read(solver.method.value)
@@ -185,7 +185,11 @@ def _loadings(result: Result) -> Iterator[Sequence[object]]:
         yield [name, *numbers]
 
 
-def _tolerance(text: str, solver: Fitting) -> float:
+def _tolerance(text: str, solver: Fitting, constraints: Constraints) -> float:
+    if constraints.nonnegative:
+        raise InputError("--alternatives does not work with --nonnegative")
+    if constraints.relation is Relation.UNCORRELATED:
+        raise InputError("--alternatives needs orthogonal components, not --relation uncorrelated")
     if solver.method is Method.DEFLATION:
         raise InputError("--alternatives needs orthogonal components, not --method deflation")
     if solver.objective is Objective.JOINT:

@@ -135,14 +135,20 @@ class Constraints(Features):
 
     relation: Relation = of_features(
         Relation.ORTHOGONAL,
-        "orthogonal, or disjoint: a variable serves one component only.",
+        "orthogonal; disjoint: a variable serves one component only; or uncorrelated: scores are, "
+        "and loadings need not be orthogonal.",
         metavar="RELATION",
+    )
+    nonnegative: bool = of_features(
+        False, "Loadings that are not negative; such components are disjoint.", "--nonnegative"
     )
 
     def settings(self, columns: Sequence[str]) -> dict[str, Any]:
         """The arguments of ``solve``."""
-        disjoint = {"relation": self.relation.value} if self.relation is Relation.DISJOINT else {}
-        return super().settings(columns) | disjoint
+        asked: dict[str, Any] = super().settings(columns)
+        if self.relation is not Relation.ORTHOGONAL:
+            asked["relation"] = self.relation.value
+        return asked | ({"nonnegative": True} if self.nonnegative else {})
 
 
 def _entries(texts: Sequence[str], columns: Sequence[str]) -> Iterator[str]:

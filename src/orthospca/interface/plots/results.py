@@ -131,8 +131,9 @@ def scree(result: Result, eigenvalues: Array) -> XY:
         return text.format(percent(variance / total)) if total > 0.0 else ""
 
     label = "sparse, orthogonal" + share(float(result.variances.sum()), ": {} in all")
-    if result.method == "deflation":
-        label = "sparse, by deflation (not orthogonal)"
+    if not result.orthogonal:
+        deflated = result.method == "deflation"
+        label = f"sparse, {'by deflation' if deflated else 'uncorrelated'} (not orthogonal)"
     tips, bounds = [], {}
     for k, (c, row) in enumerate(zip(result.stages, words.lines(result), strict=False), start=1):
         written = plain(row.upper_bound, 6 if words.is_set(result) else 5)

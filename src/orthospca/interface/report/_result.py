@@ -109,7 +109,7 @@ def _overview(section: Section) -> Panel:
     result, total = section.result, section.result.total_variance
     tiles: list[tuple[str, object]] = [("components", result.n_components)]
     if result.n_components:
-        if result.method != "deflation" and math.isfinite(total) and total > 0.0:
+        if result.orthogonal and math.isfinite(total) and total > 0.0:
             beside = ""
             if len(section.eigenvalues):
                 dense = float(section.eigenvalues[: result.n_components].sum())
@@ -294,9 +294,10 @@ def _variance(section: Section) -> Panel:
     lead = "What the components explain" + (", beside ordinary PCA." if compared else ".")
     drawn = [figure(results.scree(result, section.eigenvalues))]
     content: list[object] = []
-    if result.method == "deflation":
+    if not result.orthogonal:
+        which = "found by deflation" if result.method == "deflation" else "with uncorrelated scores"
         meaning = (
-            "Components found by deflation are not orthogonal: their variances overlap, and their "
+            f"Components {which} are not orthogonal: their variances overlap, and their "
             "total would mean nothing."
         )
     elif not (math.isfinite(total) and total > 0.0):
