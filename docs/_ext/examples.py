@@ -50,6 +50,7 @@ ARGUMENTS = MappingProxyType(
         "StabilityPath": "stable_path",
         "Alternatives": "near",
         "Audit": "judged",
+        "Significance": "tested",
     }
 )
 #: How to make a variable that only some pictures need; shown with those.
@@ -83,6 +84,11 @@ from orthospca import audit
 
 others = SparsePCA(5, alpha=5, random_state=0).fit(StandardScaler().fit_transform(X))
 judged = audit(Q, others.components_, feature_names=names)
+""",
+        "tested": """\
+from orthospca import significance
+
+tested = significance(X, 8, 8, correlation=True, feature_names=names)
 """,
     }
 )

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from orthospca.choosing.cross_validation import (
         cross_validate_sparsity as cross_validate_sparsity,
     )
+    from orthospca.choosing.significance import Significance as Significance
+    from orthospca.choosing.significance import significance as significance
     from orthospca.choosing.stability import stability as stability
     from orthospca.choosing.stability import stability_path as stability_path
     from orthospca.data.covariance import DataCovariance as DataCovariance
@@ -41,12 +43,14 @@ __all__ = [
     "DataCovariance",
     "OrthogonalSparsePCA",
     "Result",
+    "Significance",
     "Status",
     "alternatives",
     "audit",
     "block_diagonalize",
     "cross_validate_sparsity",
     "datasets",
+    "significance",
     "solve",
     "sparsity_path",
     "stability",
@@ -68,6 +72,8 @@ _HOME = {
     "Status": "orthospca.model.result",
     "block_diagonalize": "orthospca.blocks.partition",
     "cross_validate_sparsity": "orthospca.choosing.cross_validation",
+    "Significance": "orthospca.choosing.significance",
+    "significance": "orthospca.choosing.significance",
     "solve": "orthospca.facade",
     "sparsity_path": "orthospca.paths.solving",
     "stability": "orthospca.choosing.stability",

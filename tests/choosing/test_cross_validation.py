@@ -76,7 +76,7 @@ def test_the_rule_of_one_standard_error():
     table = np.array([[[0.1], [0.50], [0.52]], [[0.2], [0.60], [0.58]], [[0.1], [0.55], [0.58]]])
     made = replace(found, held_out=table)
     assert made.best == 4
-    assert made.suggested == 3
+    assert made.suggested == made.one_standard_error == 3
     means, errors = table[:, :, 0].mean(axis=0), table[:, :, 0].std(axis=0, ddof=1) / np.sqrt(3)
     np.testing.assert_allclose(made.mean, means)
     np.testing.assert_allclose(made.standard_error, errors)

@@ -14,6 +14,7 @@ from orthospca import (
     Status,
     cross_validate_sparsity,
     datasets,
+    significance,
     sparsity_path,
     stability,
     stability_path,
@@ -332,3 +333,39 @@ def test_no_resamples(table):
     """Tests that a stability without resamples is refused."""
     ended = run("stability", table, "-n", 0)
     assert ended.exit_code == 2
+
+
+# ---------------------------------------------------------------------------- noise
+
+
+def test_significance_command_report_and_picture(table, wine, names, tmp_path):
+    """Tests that the command writes the numbers of the function, and the report escapes names."""
+    ended = run("significance", table, "-p", 3, "-k", 2, "--correlation", "--seed", 3, "-o", "out")
+    assert ended.exit_code == 0, ended.output
+    content = json.loads(Path("out/significance.json").read_text())
+    found = significance(
+        wine, 3, 2, correlation=True, random_state=3, feature_names=names, n_jobs=1
+    )
+    np.testing.assert_allclose(content["null"], found.null)
+    assert content["n_components"] == found.n_components == 2
+    rows = read(Path("out/significance.csv"))
+    assert [float(row["p_value"]) for row in rows] == pytest.approx(found.p_values.tolist())
+    assert Path("out/significance.html").is_file() and "more than noise" in ended.output
+    found.report(tmp_path / "noise.html")
+    text = (tmp_path / "noise.html").read_text(encoding="utf-8")
+    assert NASTY not in text and "How many components are more than noise?" in text
+    pytest.importorskip("matplotlib")
+    assert found.plot().axes.get_title() == "Components beside noise"
+
+
+def test_sparsity_chosen_by_held_out_rows(table, wine):
+    """Tests that `-p auto` takes the fewest variables within one standard error of the best."""
+    ended = run("fit", table, "-p", "auto", "-k", 2, "--correlation", "--json")
+    assert ended.exit_code == 0, ended.output
+    held = cross_validate_sparsity(wine, range(1, 14), 2, correlation=True, gap=1e-3)
+    assert json.loads(ended.stdout)["sparsity"] == [held.suggested] * 2
+    assert held.elbow <= held.suggested <= held.best
+    assert held.mean[held.sparsities.index(held.elbow)] >= 0.9 * held.mean.max()
+    np.savetxt("matrix.csv", np.eye(4), delimiter=",")
+    refused = run("fit", "matrix.csv", "-p", "auto", "--precomputed", "--json")
+    assert refused.exit_code == 2 and "-p auto needs observations" in refused.output

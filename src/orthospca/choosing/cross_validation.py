@@ -29,6 +29,9 @@ from orthospca.model.validation import validate_integer
 from orthospca.paths.shown import Shown, Table
 from orthospca.paths.solving import validate_sparsities
 
+#: Share of the largest variance held out that is enough for the elbow.
+ELBOW = 0.9
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation(Shown):
@@ -105,6 +108,17 @@ class CrossValidation(Shown):
 
     @property
     def suggested(self) -> int:
+        """The sparsity to take if nothing else decides: :attr:`one_standard_error`."""
+        return self.one_standard_error
+
+    @property
+    def elbow(self) -> int:
+        """The smallest sparsity whose mean is at least 90 % of the best one's."""
+        self._need_folds()
+        return self.sparsities[int(np.flatnonzero(self.mean >= ELBOW * self.mean.max())[0])]
+
+    @property
+    def one_standard_error(self) -> int:
         """The smallest sparsity whose mean is within one standard error of the best one's."""
         self._need_folds()
         best = int(np.argmax(self.mean))
@@ -125,20 +139,20 @@ class CrossValidation(Shown):
 
     def table(self) -> Table:
         """Return the shares explained in rows held out and in rows fitted, by sparsity."""
-        suggested = self.suggested if self.n_folds else None
+        chosen = {"elbow": self.elbow, "suggested": self.suggested} if self.n_folds else {}
         columns = {
             "sparsity": [str(p) for p in self.sparsities],
             "held out": [views.percent(share) for share in self.mean],
             "± s.e.": [views.percent(share) for share in self.standard_error],
             "fitted": [views.percent(share) for share in self.fitted_mean],
-            "": ["suggested" * (p == suggested) for p in self.sparsities],
+            "": [", ".join(x for x, q in chosen.items() if p == q) for p in self.sparsities],
         }
         count = self.held_out.shape[2]
         told = (
             f"share of the variance that {count} component{'' if count == 1 else 's'} explain"
             f"{'s' if count == 1 else ''} in rows held out, {self.n_folds} folds of "
             f"{self.n_samples} rows; suggested is the smallest sparsity within one standard error "
-            "of the best"
+            "of the best, and the elbow the smallest with 90 % of it"
         )
         told += "; interrupted" if self.status is Status.INTERRUPTED else ""
         return Table("Cross-validated variance", columns, told, left=("",))
@@ -157,7 +171,8 @@ class CrossValidation(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python objects, as JSON has them."""
-        return super().to_dict() | {"suggested": self.suggested if self.n_folds else None}
+        names = ("best", "suggested", "one_standard_error", "elbow")
+        return super().to_dict() | {x: getattr(self, x) if self.n_folds else None for x in names}
 
 
 def cross_validate_sparsity(
@@ -231,8 +246,8 @@ def cross_validate_sparsity(
     >>> found = cross_validate_sparsity(wine.data, [2, 4, 8], n_components=3, correlation=True)
     >>> found.mean.round(2)
     array([0.38, 0.55, 0.62])
-    >>> found.suggested
-    8
+    >>> found.suggested, found.elbow
+    (8, 8)
     """
     settings = settings_of(method, eps, gap, time_limit, node_limit, n_jobs, callback)
     end = end_of(settings)

@@ -9,7 +9,7 @@ from orthospca._errors import InputError
 from orthospca.interface.tables import Table
 
 if TYPE_CHECKING:
-    from orthospca import Audit
+    from orthospca import Audit, Significance
     from orthospca.choosing.cross_validation import CrossValidation
     from orthospca.choosing.selection import Stability
     from orthospca.path import SparsityPath
@@ -61,3 +61,11 @@ def audit_rows(found: Audit) -> Rows:
     better = ("" if result is None else float(result.variances[0]) for result in found.better)
     for k, p, row, other in zip(found.numbers, found.sparsity, numbers, better, strict=True):
         yield k, p, *row, other
+
+
+def significance_rows(found: Significance) -> Rows:
+    """A line for each component, with the bound of each permutation."""
+    numbers = range(1, found.null.shape[1] + 1)
+    yield "component", "variance", "p_value", *(f"permutation{b}" for b in numbers)
+    for k, (variance, p) in enumerate(zip(found.variances, found.p_values, strict=True)):
+        yield k + 1, float(variance), float(p), *found.null[k].tolist()

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from orthospca.choosing.audit import Audit
     from orthospca.choosing.cross_validation import CrossValidation
     from orthospca.choosing.selection import Stability, StabilityPath
+    from orthospca.choosing.significance import Significance
     from orthospca.path import SparsityPath
 
 #: Dots per inch of a picture in a notebook, and how many of them make one of the screen.
@@ -251,6 +252,18 @@ def plot_audit(found: Audit, *, ax: Axes | None = None) -> Axes:
     ax : matplotlib axes, optional
     """
     return draw(judging.audited(found), ax)
+
+
+def plot_significance(found: Significance, *, ax: Axes | None = None) -> Axes:
+    """Variance of each component, beside what permuted data reach.
+
+    Parameters
+    ----------
+    found : Significance
+        From :func:`orthospca.significance`.
+    ax : matplotlib axes, optional
+    """
+    return draw(judging.against_noise(found), ax)
 
 
 def plot_scores(

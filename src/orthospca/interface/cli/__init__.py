@@ -21,6 +21,7 @@ from orthospca.interface.cli.fit import fit
 from orthospca.interface.cli.options import BAD_INPUT, INTERRUPTED, SOLVED
 from orthospca.interface.cli.paper import paper
 from orthospca.interface.cli.path import path
+from orthospca.interface.cli.significance import significance
 from orthospca.interface.cli.stability import stability
 from orthospca.interface.cli.verify import verify
 from orthospca.interface.streams import lasting_streams
@@ -58,7 +59,7 @@ app = typer.Typer(
     "there was a result.",
 )
 # In the order in which help lists them.
-for _command in (fit, path, alternatives, stability, audit, verify, demo, paper):
+for _command in (fit, path, alternatives, stability, significance, audit, verify, demo, paper):
     app.command()(_command)
 
 

@@ -25,11 +25,16 @@ from orthospca.interface.cli.options import (
 
 if TYPE_CHECKING:
     from orthospca import Result
+    from orthospca.interface.cli.job import Job
+    from orthospca.interface.tables import Table
 
 FILES = (
     "result.json", "loadings.csv", "scores.csv", "alternatives.csv", "alternatives.json",
     "certificate.zip", "report.html",
 )  # fmt: skip
+
+#: With ``-p auto``: folds, the largest sparsity that is tried, and a gap that is enough for it.
+FOLDS, MOST_TRIED, ROUGH = 5, 20, 1e-3
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,9 @@ def fit(
 
     `orthospca fit genes.csv -k 3 -p 8 --include TP53 --exclude XIST,RPS4Y1 --relation disjoint`
 
+    `orthospca fit measurements.csv -k 3 -p auto --correlation` (the fewest variables within one
+    standard error of the best in held-out rows)
+
     `orthospca fit genes.csv -k 5 -p 10 --resume genes.zip` (run it again to continue)
 
     Ctrl-C stops the search; the best components so far are shown and written, with their gaps.
@@ -116,7 +124,8 @@ def fit(
     from orthospca.interface.scores import Scores, labels_of, scores_of
 
     job = Job(data, reading, showing, FILES)
-    limits, color = parse_sparsity(components.sparsity), showing.color
+    automatic = components.sparsity == "auto"
+    limits, color = None if automatic else parse_sparsity(components.sparsity), showing.color
     job.need_folder(proof=showing.proof, alternatives=showing.within)
     if color is not None and reading.precomputed:
         raise InputError("--color needs observations, not --precomputed")
@@ -127,6 +136,8 @@ def fit(
     labels = None if reading.precomputed else labels_of(table, color)
     settings["sparsity"] = default_sparsity(Q) if limits is None else limits
     settings |= constraints.settings(table.columns)
+    if automatic:
+        settings["sparsity"] = _chosen(job, table, components.n_components, solver, constraints)
 
     asked = {**settings, "proof": showing.proof, "resume": showing.resume}
     with job.computing(), writing(showing.resume or Path()):
@@ -183,6 +194,36 @@ def _loadings(result: Result) -> Iterator[Sequence[object]]:
     yield ["variable", *(f"component{k}" for k in range(1, result.n_components + 1))]
     for name, numbers in zip(names, result.components.T.tolist(), strict=True):
         yield [name, *numbers]
+
+
+def _chosen(job: Job, table: Table, count: int, solver: Fitting, constraints: Constraints) -> int:
+    """The fewest variables within one standard error of the best in held-out rows."""
+    from orthospca import cross_validate_sparsity
+    from orthospca.interface.choosing import need_rows
+
+    need_rows("-p auto needs", job.source.is_matrix, table)
+    asked = constraints.settings(table.columns)
+    least = max(len(asked.get("include", ())), 1)
+    tried = range(least, max(min(MOST_TRIED, len(table.columns)), least) + 1)
+    with job.screen.counting("held-out rows", FOLDS) as counter:
+        found = cross_validate_sparsity(
+            table.values,
+            tried,
+            count,
+            cv=FOLDS,
+            correlation=job.source.how.correlation,
+            gap=max(solver.gap, ROUGH),
+            time_limit=job.left(solver, 2),
+            n_jobs=solver.n_jobs,
+            callback=counter,
+            **asked,
+        )
+    job.need_some(found.n_folds, found.status, "no fold was done")
+    job.screen.say(
+        f"-p auto: {found.suggested} variables, the fewest of {tried[0]} to {tried[-1]} within one "
+        f"standard error of the best in held-out rows (90 % of it with {found.elbow})"
+    )
+    return found.suggested
 
 
 def _tolerance(text: str, solver: Fitting, constraints: Constraints) -> float:

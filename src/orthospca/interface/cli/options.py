@@ -99,7 +99,7 @@ class Components:
     sparsity: str | None = of_command(
         None,
         "Nonzero loadings per component: one number, or one for each (10,8,5); default "
-        f"{DEFAULT_SPARSITY}, or all variables if fewer.",
+        f"{DEFAULT_SPARSITY}, or all variables if fewer. `fit -p auto` asks held-out rows.",
         "-p",
         "--sparsity",
     )

@@ -131,7 +131,8 @@ def held_out(found: CrossValidation) -> XY:
         f"{found.n_folds} folds of {found.n_samples} rows. Components, means and scales come from "
         f"the rows outside a fold; measured is the variance of its own rows along {whose}, as a "
         f"share of all of theirs. {best} variables are the fewest within one standard error of the "
-        "best. Folds share most of their rows, so that the error is a guide.",
+        f"best, and {found.elbow} the fewest with 90 % of it. Folds share most of their rows, so "
+        "that the error is a guide.",
         "Two lines: variance explained in rows held out and in rows fitted, by sparsity.",
         [
             Band("± 1 s.e.", p, lower, upper=upper),

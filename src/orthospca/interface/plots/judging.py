@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from orthospca.interface.plots.spec import XY, Axis, Bars, Caps, Dots, Mark
+import numpy as np
+
+from orthospca.interface.plots.spec import XY, Axis, Bars, Caps, Dots, Line, Mark
 from orthospca.interface.plots.text import counted, plain
 
 if TYPE_CHECKING:
-    from orthospca import Audit
+    from orthospca import Audit, Significance
 
 BY_COMPONENT, VARIANCE = Axis("component", whole=True), Axis("variance", zero=True)
 
@@ -43,6 +45,32 @@ def audited(found: Audit) -> XY:
         "is not orthogonal to those before it, and counts variance that they have already.",
         f"Bars: variance of {len(found)} given components, with a proved bound for each.",
         marks,
+        BY_COMPONENT,
+        VARIANCE,
+        near="x",
+    )
+
+
+def against_noise(found: Significance) -> XY:
+    """The variance of each component beside the proved bounds of permuted data."""
+    places = np.repeat(np.arange(1.0, len(found.null) + 1), found.null.shape[1])
+    done = np.isfinite(found.null.ravel())
+    x, y = places[done].tolist(), found.null.ravel()[done].tolist()
+    tips = [
+        f"component {k}: {plain(v, 5)}\np-value {plain(p, 3)}"
+        for k, (v, p) in enumerate(zip(found.variances, found.p_values, strict=True), start=1)
+    ]
+    more = [k < found.n_components for k in range(len(found.null))]
+    variances = found.variances.tolist()
+    line = Line("component", range(1, len(more) + 1), variances, tips, hollow=[not m for m in more])
+    return XY(
+        "significance",
+        "Components beside noise",
+        "Line: variance of each component, hollow from the first that is not more than noise. "
+        "Points: proved bounds on a component of as many variables in data with the components "
+        "before projected out and each column permuted.",
+        f"A line: variance of {len(more)} components; points: what permuted data reach.",
+        [Dots("permuted data", x, y, (), -1, "faint"), line],
         BY_COMPONENT,
         VARIANCE,
         near="x",

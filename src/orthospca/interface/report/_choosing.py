@@ -19,7 +19,7 @@ from orthospca.result import Status, format_gap
 from orthospca.words import of_path
 
 if TYPE_CHECKING:
-    from orthospca import Alternatives, Audit
+    from orthospca import Alternatives, Audit, Significance
     from orthospca.choosing.cross_validation import CrossValidation
     from orthospca.path import SparsityPath
 
@@ -49,6 +49,11 @@ IN_PLACE = (
     "Each has no more variables than the one given in its place, and is orthogonal to those given "
     "before. They are no set: each speaks of its own place only."
 )
+PERMUTED = (
+    "Each column is permuted on its own, so that the variables share nothing, after the components "
+    "before were projected out. The p-value is the share of permutations, and the data themselves, "
+    "in which a component of as many variables could have as much variance, by a proved bound."
+)
 NOISE = (
     "A certificate says that no other choice of variables has more variance in these data. It says "
     "nothing about the noise of sampling: other rows from the same source might have led to other "
@@ -63,6 +68,7 @@ def write_choice_report(
     cross_validation: CrossValidation | None = None,
     stability: Stability | StabilityPath | None = None,
     alternatives: Alternatives | None = None,
+    significance: Significance | None = None,
     audit: Audit | None = None,
     title: str | None = None,
     source: str = "",
@@ -85,6 +91,8 @@ def write_choice_report(
         From :func:`orthospca.stability` or :func:`orthospca.stability_path`.
     alternatives : Alternatives, optional
         From :func:`orthospca.alternatives`.
+    significance : Significance, optional
+        From :func:`orthospca.significance`.
     audit : Audit, optional
         From :func:`orthospca.audit`.
     title : str, optional
@@ -99,16 +107,22 @@ def write_choice_report(
         title = "How many variables?"
         if found is None and cross_validation is None:
             title = "Alternatives" if stability is None else "Stability of components"
+            title = (
+                "How many components are more than noise?" if significance is not None else title
+            )
             title = "How good are these components?" if audit is not None else title
     if isinstance(stability, Stability):
         stability = StabilityPath((stability.result.sparsity[0],), (stability,))
     panels = []
+    others = (alternatives, significance, audit)
     if audit is not None:
         panels += _audit(audit, source)
-    elif (found, cross_validation, stability) != (None, None, None) or alternatives is None:
+    elif (found, cross_validation, stability) != (None, None, None) or others == (None,) * 3:
         panels.append(_overview(found, cross_validation, stability, source))
     if alternatives is not None:
         panels.append(alternatives_panel([alternatives], source=source if not panels else ""))
+    if significance is not None:
+        panels.append(_significance(significance, "" if panels else source))
     if cross_validation is not None and not cross_validation.n_folds:
         cross_validation = None
     drawn = (
@@ -162,6 +176,16 @@ def _audit(found: Audit, source: str) -> list[Panel]:
         listed = table(better, ("variables",), caption=caption)
         panels.append(Panel("better", "Better in their place", (listed,), IN_PLACE))
     return panels
+
+
+def _significance(found: Significance, source: str) -> Panel:
+    """Which components are more than noise, and the data if they are not told yet."""
+    numbers = found.table()
+    count = found.n_components
+    told = verdict(f"{counted(count, 'component')}.", numbers.sentence, count > 0)
+    drawn = side_by_side(figure(judging.against_noise(found), numbers=numbers))
+    data = [facts([("data", named(source))])] if source else []
+    return Panel("noise", "More than noise?", (told, drawn, *data), PERMUTED)
 
 
 def _overview(

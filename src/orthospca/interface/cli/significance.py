@@ -1,0 +1,93 @@
+"""``orthospca significance``: how many components are more than noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import orthospca
+from orthospca.interface.cli.options import (
+    Components,
+    Data,
+    Reading,
+    Showing,
+    Time,
+    command,
+    of_rows,
+    of_solver,
+    parse_sparsity,
+)
+
+FILES = ("significance.json", "significance.csv", "significance.png", "significance.html")
+
+
+@dataclass(frozen=True)
+class Permutations:
+    """How often columns are permuted."""
+
+    n_permutations: int = of_rows(20, "Permutations for each component.", "-n", "--permutations")
+    level: float = of_rows(0.05, "Largest p-value of a component that is more than noise.")
+    random_state: int = of_rows(0, "Random seed of the permutations.", "--seed", min=0)
+
+
+@dataclass(frozen=True)
+class Testing(Time):
+    """How exact a test is."""
+
+    gap: float = of_solver(1e-4, "Relative gap of the components.")
+    null_gap: float = of_solver(0.02, "Relative gap of the bounds on permuted data.")
+    node_limit: int | None = of_solver(None, "Nodes per component.")
+
+
+@command
+def significance(
+    data: Data,
+    *,
+    components: Components,
+    permutations: Permutations,
+    reading: Reading,
+    limits: Testing,
+    showing: Showing,
+) -> int:
+    """Test how many components are more than noise, to help choose -k.
+
+    Each column is permuted on its own; a component counts if its variance is above what is proved
+    to be the most that components of as many variables have in such data.
+
+    For example:
+
+    `orthospca significance measurements.csv -p 5 -k 6 --correlation`
+
+    `orthospca significance genes.parquet -p 10 -k 5 -n 100 --level 0.01`
+    """
+    from orthospca.interface import choosing
+    from orthospca.interface.cli.job import Job, default_sparsity
+    from orthospca.interface.plotting import plot_significance
+
+    job = Job(data, reading, showing, FILES)
+    nonzeros = parse_sparsity(components.sparsity)
+    table, Q = job.read()
+    choosing.need_rows("significance needs", job.source.is_matrix, table)
+    asked = vars(limits) | vars(components) | vars(permutations)
+    asked["sparsity"] = default_sparsity(Q) if nonzeros is None else nonzeros
+
+    total = components.n_components * permutations.n_permutations
+    with job.computing(), job.screen.counting("permutations", total) as counter:
+        found = orthospca.significance(
+            table.values,
+            correlation=reading.correlation,
+            feature_names=table.columns,
+            callback=counter,
+            **asked | {"time_limit": job.left(limits)},
+        )
+
+    files = {
+        "significance.csv": choosing.significance_rows(found),
+        "significance.json": found.to_dict(),
+        "significance.png": partial(plot_significance, found),
+    }
+    job.write(files, asked, found.status.name)
+    job.report_choice("More than noise?", significance=found)
+
+    job.show(found.to_dict, found.table())
+    return job.end(found.status.finished)
