@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from helpers.audit import Audit
 from helpers.certificates import Rung, forge
 from helpers.forger import checker
 from helpers.problems import DATA, MATRICES
-from helpers.seeds import spread
+from helpers.routes import ROUTES
+from helpers.seeds import seeds, spread
 from helpers.wide import tuned
 from orthospca import DataCovariance, solve
 from orthospca.facade import solve_with
@@ -43,6 +46,20 @@ def test_data(kind: str) -> None:
 def test_data_at_length(kind: str) -> None:
     """Tests more of them."""
     assert not refused(kind, spread(4, 80))
+
+
+@pytest.mark.parametrize("seed", seeds(1, 40))
+@pytest.mark.parametrize("kind", DATA)
+def test_no_room_for_a_matrix(kind: str, seed: int) -> None:
+    """Tests that features left out for their number cost a proof its bounds, not its truth."""
+    route = replace(ROUTES["wide remainder"], options=lambda *given: {"proof": True})
+    audit = Audit()
+    for solved in route.solves("wide remainder", kind, seed, largest=7):
+        verdict = checker.verify(solved.result.certificate)
+        assert verdict.verified, f"{solved.label}: {verdict.reason}"
+        audit.check(solved)
+    # What is told on the way need not be left to a checker, which rounds in its own way.
+    assert not {*audit.broken} - {"progress"}
 
 
 def test_features_that_are_used_up() -> None:

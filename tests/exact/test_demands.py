@@ -59,10 +59,8 @@ def _solve_and_check(
         raise AssertionError(f"{name}, {kind}, {constraints}, seed {seed}: {asked}") from error
 
 
-#: Ways to a certificate; where there is no room for a matrix it does not hold all arguments.
-PROVED = [
-    name for name in WAYS if ROUTES[name].method == "branch-and-bound" and name != "wide remainder"
-]
+#: Ways to a certificate.
+PROVED = [name for name in WAYS if ROUTES[name].method == "branch-and-bound"]
 
 
 @pytest.mark.parametrize("count", COUNTS)

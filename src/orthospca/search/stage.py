@@ -187,7 +187,8 @@ class StageSearch:
                 outside = with_rounding(outside, view)
                 state.tighten(outside, ClosedBy.BORDER, Argument(Ground.SIEVE, level, kept))
                 state.settle(outside, ClosedBy.BORDER)
-                return None
+                verdict, too_many = None, outside > state.cutoff
+                break
             if state.watch.out_of_time():
                 return state.watch.verdict(state.nodes)
             part = Part(problem, kept, level, outside)
