@@ -383,6 +383,15 @@ def test_what_to_do_about_open_gaps(result):
     assert "--resume" not in advice(replace(stopped, objective="joint"))
 
 
+def test_what_to_install_for_long_searches(result, monkeypatch):
+    """Tests the one hint: where a component took long, and there is nothing to compile with."""
+    long = replace(result, stages=tuple(replace(each, runtime=11.0) for each in result.stages))
+    assert advice(long) == ""
+    monkeypatch.setattr("orthospca.interface.display.find_spec", lambda name: None)
+    assert advice(long).count("orthospca[fast]") == 1
+    assert advice(result) == ""
+
+
 # How much is said, and where
 
 

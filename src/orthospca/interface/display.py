@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 
 from orthospca import words
 from orthospca._typing import Array
 from orthospca.result import Result, Status
 
+#: Seconds of one component after which a faster way is worth a word.
+LONG = 10.0
+UNCOMPILED = "With 'pip install orthospca[fast]', long searches are compiled: several times faster."
+
 
 def advice(result: Result) -> str:
-    """What can be done about gaps that are open; empty if none are."""
+    """What can be done about gaps that are open, or long searches; empty if there are none."""
     given = words.advice(result, _option)
     stopped = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.INTERRUPTED)
     if given and result.objective == "stagewise" and result.status in stopped:
         given += " With --resume FILE, a later run continues from here."
-    return given
+    if any(stage.runtime > LONG for stage in result.stages) and find_spec("numba") is None:
+        given += f" {UNCOMPILED}"
+    return given.strip()
 
 
 def _option(argument: str) -> str:
