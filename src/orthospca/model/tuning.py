@@ -55,8 +55,8 @@ class WalkTuning:
         many features it is made: with more of them a single step costs more than the rungs that
         leave few.
     rung_budget, rung_features : float, int
-        Of a rung below the last one: so much up to a number of features, and with more of them as
-        many times as much as the relaxation is expected to cost.
+        Of a rung below the last one: so much for stages of up to a number of features, and with
+        more of them as many times as much as the relaxation of the stage is expected to cost.
     """
 
     enumerate_below: int = 64
@@ -103,8 +103,6 @@ class ShareTuning:
         stages need fewer nodes.
     rung_nodes : int
         Nodes for a rung below the last one.
-    rung_cost : float
-        What a relaxation may be expected to cost there, in the unit in which walks are counted.
     """
 
     between_checks: int = 25
@@ -116,7 +114,6 @@ class ShareTuning:
     cost: float = 800.0
     cost_growth: float = 1.2
     rung_nodes: int = 8
-    rung_cost: float = 2400.0
 
 
 @dataclass(frozen=True)

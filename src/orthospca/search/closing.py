@@ -86,29 +86,29 @@ def walk(
     return dive.complete
 
 
-def close_rung(state: StageState[Subproblem], settings: Settings, relaxed: bool) -> None:
-    """Close a rung on which later ones rest, within a small budget.
+def close_rung(state: StageState[Subproblem], settings: Settings, features: int) -> bool:
+    """Close a rung on which later ones rest, within a budget; whether that succeeded.
 
     Parameters
     ----------
     state : StageState
     settings : Settings
-    relaxed : bool
-        Whether a few relaxations may follow: where other means than rungs are left they may not.
+    features : int
+        Of the whole stage.  With many of them it takes long to do without a rung, and what it may
+        cost is a share of that.
     """
     tuning = settings.tuning
-    cost = relaxation_cost(state.problem.n_features, tuning.share)
-    # A rung that is lost costs all that follow: with many features it may cost more.
+    lost = relaxation_cost(min(features, LARGEST_RELAXED), tuning.share)
     few = relaxation_cost(tuning.walk.rung_features, tuning.share)
-    budget = tuning.walk.rung_budget * max(cost / few, 1.0)
-    if walk(state, settings, budget, ClosedBy.RUNG) or not relaxed:
-        return
-    if cost > tuning.share.rung_cost or state.watch.out_of_time():
-        return
+    if walk(state, settings, tuning.walk.rung_budget * max(lost / few, 1.0), ClosedBy.RUNG):
+        return True
+    cost = tuning.share.rung_nodes * relaxation_cost(state.problem.n_features, tuning.share)
+    if cost > lost or state.watch.out_of_time():
+        return False
     watch = QuietWatch(state.watch)
     watch.node_limit = state.nodes + tuning.share.rung_nodes
     state.watch = watch
-    relax(state, settings)
+    return relax(state, settings) is None
 
 
 def close_thoroughly(

@@ -39,6 +39,8 @@ SHARES_OF_TOLERANCE = 0.1, 0.8
 #: Shares of the time of a stage after which good vectors are no longer looked for, and after which
 #: rungs are given up where other means are left.
 SHARE_OF_HEURISTICS, SHARE_OF_RUNGS = 0.15, 0.35
+#: Seconds that a relaxation takes for a unit of its expected cost, about.
+RELAXATION_SECONDS = 1e-3
 #: A stage is hard if so many of its rungs could not be proved.
 HARD = 2
 
@@ -173,13 +175,15 @@ class Ladder:
         Parameters
         ----------
         patience : float
-            Work after which they do, as they do when rungs resist or their share of the time is
-            gone; unless it is infinite.
+            Work after which they do: what the relaxation is expected to cost.  They also do when
+            rungs resist, or when their share of the time is gone and the rest is enough for it;
+            never if it is infinite.
         """
         if patience == math.inf:
             return False
-        late = self.tally.work > patience or self.watch.clock.is_gone(SHARE_OF_RUNGS)
-        return late or self._resisted >= HARD
+        in_time = RELAXATION_SECONDS * patience <= self.watch.seconds_left
+        late = in_time and self.watch.clock.is_gone(SHARE_OF_RUNGS)
+        return late or self.tally.work > patience or self._resisted >= HARD
 
     def give_up(self) -> None:
         """Leave the rungs that are left with what follows from the others."""
@@ -229,8 +233,7 @@ class Ladder:
         if self.watch.out_of_time():
             return Rung(size, best, cap, argument=why)
         known = self.state_of(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
-        close_rung(known, self.settings, relaxed=not view.relaxes)
-        self._resisted += known.upper > level
+        self._resisted += not close_rung(known, self.settings, view.n_features)
         if known.best is not None and known.lower > best.value:
             (best,) = view.whole([known.best], kept)
             self._follow(best, size)
