@@ -190,3 +190,24 @@ def test_data_that_are_never_formed():
     np.testing.assert_allclose(wide.variances, small.variances, rtol=1e-9)
     np.testing.assert_allclose(wide.upper_bounds, small.upper_bounds, rtol=3e-4)
     assert all(result.certificate is not None for result in small.results)
+
+
+@pytest.mark.parametrize("count", [1, 3, 9])
+def test_the_bound_of_ordinary_pca_for_wide_data(count):
+    """Tests it against eigenvalues known from algebra: those of orthogonal rows.
+
+    Columns are +a and -a in pairs, so that their means are zero and B is known.
+    """
+    from scipy.linalg import hadamard
+
+    from orthospca.choosing._auditing import ordinary_bound
+
+    scales = np.array([8.0, 4.0, 2.0, 1.0])
+    half = scales[:, None] * np.tile(hadamard(64)[1:5], (1, 8))  # orthogonal rows of 512 numbers
+    X = np.vstack([half, -half])
+    # XᵀX = 2 Σ rᵀr with ‖r‖² = 512·scale²; the divisor is 7.
+    exact = np.sort(2 * 512 * scales**2 / 7)[::-1][:count].sum()
+    bound = ordinary_bound(DataCovariance(X), count, few=400)
+    assert exact <= bound <= exact * (1 + 1e-9)
+    assert ordinary_bound(np.cov(X.T), min(count, 4), few=400) >= exact * (1 - 1e-12)
+    assert ordinary_bound(DataCovariance(X), count, few=600) >= exact * (1 - 1e-12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,14 +14,13 @@ from scipy import sparse
 from orthospca._errors import InputError
 from orthospca._methods import Objective
 from orthospca._typing import Array
+from orthospca.choosing._auditing import Search, bound_of
 from orthospca.choosing._loadings import Loadings
-from orthospca.choosing._resampling import Share, end_of, heartbeat, worst
+from orthospca.choosing._resampling import end_of
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
-from orthospca.facade import is_formed, solve_with
-from orthospca.joint.bound import spectral_bound
 from orthospca.model import views
-from orthospca.model.demands import DEPENDENT, NOT_ORTHOGONAL
+from orthospca.model.demands import NOT_ORTHOGONAL
 from orthospca.model.result import Result, Status, format_gap
 from orthospca.model.settings import Settings
 from orthospca.model.validation import (
@@ -32,16 +31,10 @@ from orthospca.model.validation import (
     validate_names,
     validate_nonnegative,
 )
-from orthospca.numerics.exact import variance_down
-from orthospca.numerics.rounding import add_up
-from orthospca.paths.links import Links
 from orthospca.paths.shown import Shown, Table, plain
-from orthospca.wide.stage import WideProblem
 
 #: A component is better if it has more variance by this share.
 BETTER = 1e-6
-#: Features up to which the bound of ordinary PCA is computed.
-LARGEST_SPECTRUM = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +101,7 @@ class Audit(Shown):
 
         NaN if it is proved that there is no such vector, ``inf`` if there was no time.
         """
-        return np.array([_bound(result) for result in self.results])
+        return np.array([bound_of(result) for result in self.results])
 
     @property
     def gaps(self) -> Array:
@@ -306,8 +299,8 @@ def audit(
     read = Loadings.read(loadings, n, names, zero)
     if len(read.vectors) > n:
         raise InputError(f"loadings must be at most {n} components, got {len(read.vectors)}")
-    search = _Search(given, read, settings, names, end, callback, objective == Objective.JOINT)
-    return replace(search.run(), runtime=time.perf_counter() - began)
+    search = Search(given, read, settings, names, end, callback, objective == Objective.JOINT)
+    return Audit(**search.run(), feature_names=names, runtime=time.perf_counter() - began)
 
 
 def _in_words(gap: float) -> str:
@@ -316,12 +309,6 @@ def _in_words(gap: float) -> str:
         return ""
     size = f"{100 * abs(gap):.0f} %" if 1 <= abs(gap) < math.inf else format_gap(abs(gap))
     return f"−{size}" if -math.inf < gap < -1e-11 else size
-
-
-def _bound(result: Result) -> float:
-    if result.stages:
-        return result.stages[0].upper_bound
-    return math.nan if result.exhausted else math.inf
 
 
 def _covariance(Q: Any, correlation: Any) -> Array | DataCovariance:
@@ -334,129 +321,3 @@ def _covariance(Q: Any, correlation: Any) -> Array | DataCovariance:
             raise InputError("correlation=True needs observations, got a covariance")
         return Q if isinstance(Q, DataCovariance) else validate_covariance(Q)
     return DataCovariance(Q, correlation=correlation)
-
-
-@dataclass(eq=False)
-class _Search:
-    """The searches of an audit, one after another."""
-
-    given: Array | DataCovariance
-    read: Loadings
-    settings: Settings
-    names: tuple[str, ...] | None
-    end: float
-    callback: Counter | None
-    together: bool
-    done: list[Result] = field(default_factory=list)
-    stopped: Status | None = None
-
-    def run(self) -> Audit:
-        """Measure the vectors, then look for better ones."""
-        X, n = self.read.vectors, self.given.shape[0]
-        sizes = np.count_nonzero(X, axis=1).tolist()
-        cosines = np.minimum(np.abs(np.tril(X @ X.T, -1)), 1.0)
-        basis, kept = _basis(X)
-        # What holds for every vector of a size holds for those orthogonal to others too.
-        firsts = sorted(set(sizes))
-        self.total = len(firsts) + len(X) - 1 + self.together
-        learnt = None
-        if isinstance(self.given, DataCovariance) and not is_formed(self.given, self.settings):
-            learnt = WideProblem(self.given, max(sizes), self.settings)
-        bounds, results = {}, []
-        for p in firsts:
-            result = self._solve(p, learnt, {"start": X[0]} if p == sizes[0] else {})
-            bounds[p] = _bound(result)
-            if p == sizes[0]:
-                results.append(result)
-        bounds = {p: min(bounds[q] for q in firsts if q >= p) for p in firsts}
-        links = Links(self.settings.tolerance, self.given)
-        for k in range(1, len(X)):
-            asked: dict[str, Any] = {"previous": X[kept[kept < k]]}
-            if cosines[k].max() <= NOT_ORTHOGONAL:
-                asked["start"] = X[k]
-            result = self._solve(sizes[k], learnt, asked)
-            if result.stages and not self.settings.proof:
-                result = links.with_upper(result, bounds[sizes[k]])
-            results.append(result)
-        added = np.full(len(X), math.nan)
-        added[kept] = self._variances(basis)
-        notes = [
-            f"component {self.read.numbers[k]} is a combination of those before it"
-            for k in np.setdiff1d(np.arange(len(X)), kept)
-        ]
-        return Audit(
-            loadings=X,
-            numbers=self.read.numbers,
-            variances=np.array(self._variances(X)),
-            added=added,
-            cosines=cosines,
-            results=tuple(replace(result, feature_names=self.names) for result in results),
-            joint_variance=float(np.nansum(added)),
-            joint_upper_bound=self._joint_bound(sizes, [bounds[p] for p in sizes], n),
-            total_variance=self._total(),
-            feature_names=self.names,
-            notes=(*self.read.notes, *notes),
-            status=worst([r.status for r in results], self.stopped),
-        )
-
-    def _solve(self, p: int, learnt: WideProblem | None, asked: dict[str, Any]) -> Result:
-        """Search one stage in its share of the time."""
-        began = time.perf_counter()
-        share = Share(self.end, max(self.total - len(self.done), 1))
-        hear = heartbeat(self.callback, self.done, self.total)
-        settings = share.of(self.settings, began)
-        result = solve_with(
-            self.given, p, 1, settings, callback=hear, learnt=learnt, names=self.names, asked=asked
-        )
-        self._count(result)
-        return result
-
-    def _count(self, result: Result) -> None:
-        self.done.append(result)
-        stop = self.callback is not None and self.callback(len(self.done), self.total)
-        if stop or result.status is Status.INTERRUPTED:
-            # Nothing else is begun: what there is has valid bounds.
-            self.end, self.stopped = -math.inf, Status.INTERRUPTED
-
-    def _joint_bound(self, sizes: list[int], single: list[float], n: int) -> float:
-        """The smallest bound on all together that there is."""
-        upper = math.inf if any(map(math.isnan, single)) else add_up(*single, 0.0)
-        if isinstance(self.given, DataCovariance):
-            matrix = None
-            if n <= self.settings.tuning.wide.few:
-                matrix = validate_covariance(self.given.submatrix(np.arange(n)))
-        else:
-            matrix = self.given
-        if matrix is not None and n <= LARGEST_SPECTRUM:
-            upper = min(upper, spectral_bound(matrix, len(sizes)))
-        if self.together:
-            settings = Share(self.end, 1).of(self.settings, time.perf_counter())
-            settings = replace(settings, objective=Objective.JOINT, proof=False)
-            hear = heartbeat(self.callback, self.done, self.total)
-            result = solve_with(self.given, sizes, len(sizes), settings, callback=hear)
-            self._count(result)
-            known = result.joint_upper_bound
-            upper = upper if math.isnan(known) else min(upper, known)
-        return upper
-
-    def _variances(self, vectors: Array) -> list[float]:
-        if isinstance(self.given, DataCovariance):
-            return self.given.variances(list(vectors))
-        return [variance_down(self.given, x) for x in vectors]
-
-    def _total(self) -> float:
-        if isinstance(self.given, DataCovariance):
-            return float(self.given.diagonal.sum())
-        return float(np.trace(self.given))
-
-
-def _basis(X: Array) -> tuple[Array, Array]:
-    """Orthonormal rows, each what is left of a vector when those before are projected out.
-
-    And which vectors they are of: those that are combinations of others, or nearly so, have none.
-    """
-    kept: list[int] = []
-    for k in range(len(X)):
-        if np.linalg.svd(X[[*kept, k]], compute_uv=False)[-1] >= 2 * DEPENDENT:
-            kept.append(k)
-    return np.linalg.qr(X[kept].T)[0].T, np.array(kept)

@@ -1,0 +1,189 @@
+"""The searches of an audit: one for each size, one for each component given those before it."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from orthospca._methods import Objective
+from orthospca._typing import Array
+from orthospca.choosing._loadings import Loadings
+from orthospca.choosing._resampling import Share, heartbeat, worst
+from orthospca.choosing.selection import Counter
+from orthospca.data.covariance import DataCovariance
+from orthospca.facade import is_formed, solve_with
+from orthospca.joint.bound import spectral_bound
+from orthospca.model.demands import DEPENDENT, NOT_ORTHOGONAL
+from orthospca.model.result import Result, Status
+from orthospca.model.settings import Settings
+from orthospca.model.validation import validate_covariance
+from orthospca.numerics.exact import variance_down
+from orthospca.numerics.rounding import add_up, mul_up, raised, relative_error
+from orthospca.paths.links import Links
+from orthospca.wide.stage import WideProblem
+
+#: Features, or samples, up to which the bound of ordinary PCA is computed, and numbers of data.
+LARGEST_SPECTRUM, LARGEST_DATA = 1000, 2**26
+
+
+def bound_of(result: Result) -> float:
+    """The bound of a search for one component: NaN if there is none, ``inf`` if no time."""
+    if result.stages:
+        return result.stages[0].upper_bound
+    return math.nan if result.exhausted else math.inf
+
+
+@dataclass(eq=False)
+class Search:
+    """The searches of an audit, one after another."""
+
+    given: Array | DataCovariance
+    read: Loadings
+    settings: Settings
+    names: tuple[str, ...] | None
+    end: float
+    callback: Counter | None
+    together: bool
+    done: list[Result] = field(default_factory=list)
+    stopped: Status | None = None
+
+    def run(self) -> dict[str, Any]:
+        """Measure the vectors, then look for better ones."""
+        X = self.read.vectors
+        sizes = np.count_nonzero(X, axis=1).tolist()
+        cosines = np.minimum(np.abs(np.tril(X @ X.T, -1)), 1.0)
+        basis, kept = _basis(X)
+        # What holds for every vector of a size holds for those orthogonal to others too.
+        firsts = sorted(set(sizes))
+        self.total = len(firsts) + len(X) - 1 + self.together
+        learnt = None
+        if isinstance(self.given, DataCovariance) and not is_formed(self.given, self.settings):
+            learnt = WideProblem(self.given, max(sizes), self.settings)
+        bounds, results = {}, []
+        links = Links(self.settings.tolerance, self.given)
+        for p in firsts:
+            result = self._solve(p, learnt, {"start": X[0]} if p == sizes[0] else {})
+            bounds[p] = bound_of(result)
+            if p == sizes[0]:
+                results.append(result)
+        few = self.settings.tuning.wide.few
+        top = math.inf if self.settings.proof else ordinary_bound(self.given, 1, few)
+        bounds = {p: min(top, *(bounds[q] for q in firsts if q >= p)) for p in firsts}
+        if results[0].stages and not self.settings.proof:
+            results[0] = links.with_upper(results[0], bounds[sizes[0]])
+        for k in range(1, len(X)):
+            asked: dict[str, Any] = {"previous": X[kept[kept < k]]}
+            if cosines[k].max() <= NOT_ORTHOGONAL:
+                asked["start"] = X[k]
+            result = self._solve(sizes[k], learnt, asked)
+            if result.stages and not self.settings.proof:  # which says what is certified
+                result = links.with_upper(result, bounds[sizes[k]])
+            results.append(result)
+        added = np.full(len(X), math.nan)
+        added[kept] = self._variances(basis)
+        notes = [
+            f"component {self.read.numbers[k]} is a combination of those before it"
+            for k in np.setdiff1d(np.arange(len(X)), kept)
+        ]
+        return {
+            "loadings": X,
+            "numbers": self.read.numbers,
+            "variances": np.array(self._variances(X)),
+            "added": added,
+            "cosines": cosines,
+            "results": tuple(replace(result, feature_names=self.names) for result in results),
+            "joint_variance": float(np.nansum(added)),
+            "joint_upper_bound": self._joint_bound(sizes, [bounds[p] for p in sizes]),
+            "total_variance": self._total(),
+            "notes": (*self.read.notes, *notes),
+            "status": worst([r.status for r in results], self.stopped),
+        }
+
+    def _solve(self, p: int, learnt: WideProblem | None, asked: dict[str, Any]) -> Result:
+        """Search one stage in its share of the time."""
+        began = time.perf_counter()
+        share = Share(self.end, max(self.total - len(self.done), 1))
+        hear = heartbeat(self.callback, self.done, self.total)
+        settings = share.of(self.settings, began)
+        result = solve_with(
+            self.given, p, 1, settings, callback=hear, learnt=learnt, names=self.names, asked=asked
+        )
+        self._count(result)
+        return result
+
+    def _count(self, result: Result) -> None:
+        self.done.append(result)
+        stop = self.callback is not None and self.callback(len(self.done), self.total)
+        if stop or result.status is Status.INTERRUPTED:
+            # Nothing else is begun: what there is has valid bounds.
+            self.end, self.stopped = -math.inf, Status.INTERRUPTED
+
+    def _joint_bound(self, sizes: list[int], single: list[float]) -> float:
+        """The smallest bound on all together that there is."""
+        upper = add_up(*single, 0.0) if all(map(math.isfinite, single)) else math.inf
+        upper = min(upper, ordinary_bound(self.given, len(sizes), self.settings.tuning.wide.few))
+        if self.together:
+            settings = Share(self.end, 1).of(self.settings, time.perf_counter())
+            settings = replace(settings, objective=Objective.JOINT, proof=False)
+            hear = heartbeat(self.callback, self.done, self.total)
+            result = solve_with(self.given, sizes, len(sizes), settings, callback=hear)
+            self._count(result)
+            known = result.joint_upper_bound
+            upper = upper if math.isnan(known) else min(upper, known)
+        return upper
+
+    def _variances(self, vectors: Array) -> list[float]:
+        if isinstance(self.given, DataCovariance):
+            return self.given.variances(list(vectors))
+        return [variance_down(self.given, x) for x in vectors]
+
+    def _total(self) -> float:
+        if isinstance(self.given, DataCovariance):
+            return float(self.given.diagonal.sum())
+        return float(np.trace(self.given))
+
+
+def ordinary_bound(Q: Array | DataCovariance, count: int, few: int) -> float:
+    """Return a proved bound on the sum of the largest eigenvalues, where it costs little.
+
+    Of data ``Q = BᵀB`` it comes from ``G = BBᵀ``, which has the same positive eigenvalues, if that
+    is smaller.  Each entry of G, computed, errs by at most ``γ·‖b_i‖·‖b_j‖``, b_i being the rows
+    of B, and so each eigenvalue by at most ``γ·‖B‖²`` in the Frobenius norm.
+
+    Parameters
+    ----------
+    Q : array or DataCovariance
+    count : int
+        How many eigenvalues.
+    few : int
+        Features up to which the covariance of data is formed.
+    """
+    if not isinstance(Q, DataCovariance):
+        return spectral_bound(Q, count) if len(Q) <= LARGEST_SPECTRUM else math.inf
+    m, n = Q.n_samples, Q.n_features
+    if n <= few:
+        return spectral_bound(validate_covariance(Q.submatrix(np.arange(n))), count)
+    if m >= n or m > LARGEST_SPECTRUM or m * n > LARGEST_DATA:
+        return math.inf
+    B = Q.factor(np.arange(n))
+    G = B @ B.T
+    size = raised(float(np.square(B).sum()), m * n)
+    slack = mul_up(relative_error(n + 4), size)
+    count = min(count, m)  # beyond the number of samples all of them are zero
+    return add_up(spectral_bound(0.5 * (G + G.T), count), mul_up(float(count), slack))
+
+
+def _basis(X: Array) -> tuple[Array, Array]:
+    """Orthonormal rows, each what is left of a vector when those before are projected out.
+
+    And which vectors they are of: those that are combinations of others, or nearly so, have none.
+    """
+    kept: list[int] = []
+    for k in range(len(X)):
+        if np.linalg.svd(X[[*kept, k]], compute_uv=False)[-1] >= 2 * DEPENDENT:
+            kept.append(k)
+    return np.linalg.qr(X[kept].T)[0].T, np.array(kept)
