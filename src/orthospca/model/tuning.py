@@ -343,10 +343,13 @@ class NonnegativeTuning:
     ----------
     few, many : int
         Parts of a support that are looked at for a good vector, and to close it.
+    rung : int
+        Features of data up to which a sparsity below the one asked for is solved.
     """
 
     few: int = 40
     many: int = 20_000
+    rung: int = 600
 
 
 @dataclass(frozen=True)

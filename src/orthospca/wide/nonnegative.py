@@ -12,15 +12,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from orthospca._typing import IntArray
+from orthospca._typing import Array, IntArray
 from orthospca.model.demands import Demand
+from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.result import Status
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.rounding import add_up
 from orthospca.search.nonnegative import solve_nonnegative
 from orthospca.search.outcome import Outcome, Request
 from orthospca.supports.best import Candidate
-from orthospca.supports.heuristic_path import find_incumbent
+from orthospca.supports.heuristic_path import HeuristicPath
 from orthospca.supports.nonnegative import best_nonnegative, nonnegative_part
 from orthospca.wide.stage import WideStages
 from orthospca.wide.view import DataView
@@ -47,12 +48,75 @@ class WideNonnegativeStages(WideStages):
             return Outcome(None, math.inf, Status.INTERRUPTED, 0)
 
     def _solve(self, request: Request, view: DataView) -> Outcome:
+        """Sparsity after sparsity: each leaves few features to the next."""
         watch, size = self._watch, request.sparsity
-        best = self._found(request, view)
+        quiet = QuietWatch(watch)
+        found = self._found(request, view)
+        first = max(len(view.included), 1)
+        below = view.first_bound() if size > first else math.inf
+        for rung in range(first + 1, size):
+            if watch.out_of_time():
+                break
+            bound = min(view.bound_without_level(rung, below), view.cheap_bound(rung))
+            largest = self._settings.tuning.nonnegative.rung
+            solved = self._rung(request, view, rung, found[rung], below, quiet, largest)
+            if solved is None:
+                # A better vector may leave less.
+                found[rung] = self._better(request, view, rung, found[rung], quiet)
+                solved = self._rung(request, view, rung, found[rung], below, quiet, largest)
+            below = bound
+            if solved is not None and solved.best is not None:
+                below, found[rung] = min(bound, solved.upper), solved.best
+            found[rung + 1] = max(found[rung + 1], found[rung], key=_value)
+        else:
+            rung = size
+        known = view.cheap_bound(size)
+        if rung == size > first:
+            # If rungs were left out, what is known below says nothing of this one.
+            known = min(known, view.bound_without_level(size, below))
+        below = below if rung == size else math.inf
+        outcome = self._rung(request, view, size, found[size], below, quiet)
+        assert outcome is not None and outcome.best is not None
+        upper = max(min(outcome.upper, known, request.cap), outcome.best.value)
+        status = outcome.status
+        if self._settings.tolerance.met(outcome.best.value, upper):
+            status = Status.OPTIMAL
+        elif status is Status.OPTIMAL:
+            status = Status.PRECISION
+        watch.report(outcome.nodes, 0, outcome.best.value, upper, outcome.closed_by)
+        return replace(outcome, upper=upper, status=status)
+
+    def _rung(
+        self,
+        request: Request,
+        view: DataView,
+        size: int,
+        best: Candidate,
+        below: float,
+        watch: Watch,
+        largest: float = math.inf,
+    ) -> Outcome | None:
+        """Solve one sparsity on the features that can matter; None if these are too many.
+
+        Parameters
+        ----------
+        request : Request
+        view : DataView
+        size : int
+        best : Candidate
+            A vector with at most so many features.
+        below : float
+            Bounds all that is feasible with one feature less.
+        watch : Watch
+        largest : float
+            Features that are not too many.
+        """
         tolerance = self._settings.tolerance.at_resolution(4 * view.rounding)
         level = tolerance.cutoff(best.value) - 2 * view.rounding
-        sieve = view.sieve(size, level, math.inf, watch.out_of_time)
+        sieve = view.sieve(size, level, below, watch.out_of_time)
         kept = np.union1d(sieve.kept, np.union1d(np.flatnonzero(best.vector), view.included))
+        if len(kept) > largest:
+            return None
         problem, kept = view.restricted(kept, size)
         self._problem.largest_matrix = max(self._problem.largest_matrix, len(kept))
         inside = replace(
@@ -63,48 +127,71 @@ class WideNonnegativeStages(WideStages):
             hints=tuple(h for hint in (best, *request.hints) if (h := hint.within(kept))),
             demand=_among(request.demand, kept),
         )
+        if size < request.sparsity:
+            inside = replace(
+                inside, hints=inside.hints[:1], demand=replace(inside.demand, start=None)
+            )
         outcome = solve_nonnegative(problem.covariance, inside, self._settings, watch)
-        found = outcome.best
-        if found is not None:
-            x = found.embedded(kept, self.n_features).vector
-            value = max(self._problem.covariance.variances([x]))
-            if value > best.value:
-                best = Candidate(value, x)
-        upper = add_up(max(outcome.upper, sieve.outside), view.rounding)
-        upper = max(min(upper, request.cap), best.value)
+        if outcome.best is not None:
+            best = max(
+                best, self._valued(outcome.best.embedded(kept, self.n_features).vector), key=_value
+            )
+        upper = max(add_up(max(outcome.upper, sieve.outside), view.rounding), best.value)
         status = outcome.status
-        if self._settings.tolerance.met(best.value, upper):
-            status = Status.OPTIMAL
-        elif status is Status.OPTIMAL:
-            beyond = sieve.outside > level
-            status = (watch.verdict() or Status.FEATURE_LIMIT) if beyond else Status.PRECISION
-        watch.report(outcome.nodes, 0, best.value, upper, outcome.closed_by)
+        if sieve.outside > level and status is Status.OPTIMAL:
+            status = watch.verdict() or Status.FEATURE_LIMIT
         return Outcome(best, upper, status, outcome.nodes, outcome.closed_by)
 
-    def _found(self, request: Request, view: DataView) -> Candidate:
-        """A good vector: the best on what the plain search of some features leads to."""
+    def _better(
+        self, request: Request, view: DataView, size: int, best: Candidate, watch: Watch
+    ) -> Candidate:
+        """The best vector on the features that power iterations lead to, if it is better."""
+        some = np.union1d(self._pool, np.flatnonzero(best.vector))
+        problem, kept = view.restricted(some, size)
+        own = _among(request.demand, kept)
+        inside = Request(problem.sparsity, problem.previous, demand=replace(own, start=None))
+        found = solve_nonnegative(problem.covariance, inside, self._settings, watch).best
+        if found is None:
+            return best
+        return max(best, self._valued(found.embedded(kept, self.n_features).vector), key=_value)
+
+    def _valued(self, x: Array) -> Candidate:
+        """A vector with what it has in the data."""
+        return Candidate(max(self._problem.covariance.variances([x])), x)
+
+    def _found(self, request: Request, view: DataView) -> list[Candidate]:
+        """Good vectors for all sparsities: the best on what the plain search of Q⁺ leads to."""
         size, n = request.sparsity, self.n_features
-        pool = view.pool(self._watch.out_of_time)
-        problem, kept = view.restricted(pool, size)
+        self._pool = view.pool(self._watch.out_of_time)
+        problem, kept = view.restricted(self._pool, size)
         part = nonnegative_part(problem.covariance)
-        plain = find_incumbent(
-            Subproblem(part, problem.sparsity, problem.previous, problem.included)
-        )
+        path = HeuristicPath(Subproblem(part, problem.sparsity, problem.previous, problem.included))
+        path.run(self._watch.out_of_time)
+        path.refine(self._watch.out_of_time)
         largest = int(np.where(view.members, view.diagonal, -math.inf).argmax())
-        supports = [np.array([largest])]
-        if len(view.included):
-            supports = [view.included]
-        if plain is not None:
-            supports.append(kept[np.flatnonzero(plain.vector)])
+        always = view.included if len(view.included) else np.array([largest])
+        best = self._on(always, n)
+        found = [best] * (size + 1)
+        for s in range(len(always), size + 1):
+            plain = path.best[min(s, len(path.best) - 1)]
+            if plain is not None and len(problem.filled(plain.vector)) <= s:
+                best = max(best, self._on(kept[np.flatnonzero(plain.vector)], n), key=_value)
+            found[s] = best
+        own = list(request.hints)
         if request.demand.start is not None:
-            supports.append(request.demand.start)
-        found = list(request.hints)
-        for support in supports:
-            matrix = self._problem.covariance.submatrix(support)
-            leaf = best_nonnegative(matrix, -math.inf, self._settings.tuning.nonnegative.few)
-            x = leaf.candidate(support, n).vector
-            found.append(Candidate(max(self._problem.covariance.variances([x])), x))
-        return max(found, key=lambda one: one.value)
+            own.append(self._on(request.demand.start, n))
+        found[size] = max(found[size], *own, key=_value) if own else found[size]
+        return found
+
+    def _on(self, support: IntArray, n: int) -> Candidate:
+        """A good vector on a support."""
+        matrix = self._problem.covariance.submatrix(support)
+        leaf = best_nonnegative(matrix, -math.inf, self._settings.tuning.nonnegative.few)
+        return self._valued(leaf.candidate(support, n).vector)
+
+
+def _value(candidate: Candidate) -> float:
+    return candidate.value
 
 
 def _among(demand: Demand, kept: IntArray) -> Demand:
