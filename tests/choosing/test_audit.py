@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -211,3 +212,36 @@ def test_the_bound_of_ordinary_pca_for_wide_data(count):
     assert exact <= bound <= exact * (1 + 1e-9)
     assert ordinary_bound(np.cov(X.T), min(count, 4), few=400) >= exact * (1 - 1e-12)
     assert ordinary_bound(DataCovariance(X), count, few=600) >= exact * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_same_for_what_is_orthogonal_to_given_vectors(seed):
+    """Tests that no vector orthogonal to given ones has more, and that it is what one has.
+
+    Against the largest eigenvalue on an exact basis of their complement: columns that are +a and -a
+    in pairs have mean zero, and all numbers are integers.
+    """
+    from orthospca.choosing._auditing import ordinary_bound
+
+    rng = np.random.default_rng(seed)
+    n, k = 40, int(rng.integers(1, 4))
+    half = rng.integers(-9, 10, (5, n)).astype(float)
+    data = DataCovariance(np.vstack([half, -half]))
+    before = np.zeros((k, n))
+    for row in before:
+        row[rng.choice(n, 6, replace=False)] = rng.integers(1, 5, 6)
+    complement = np.linalg.svd(before)[2][np.linalg.matrix_rank(before) :]
+    exact = np.linalg.eigvalsh(complement @ (2 * half.T @ half / 9) @ complement.T)[-1]
+    bound = ordinary_bound(data, 1, 0, before)
+    assert exact * (1 - 1e-12) <= bound <= exact * (1 + 1e-9)
+    assert bound <= ordinary_bound(data, 1, 0)
+    # In integers, that of vectors which are orthogonal without rounding.
+    for _ in range(20):
+        x = rng.integers(-3, 4, n)
+        for j, row in enumerate(before.astype(int)):
+            alone = np.flatnonzero((row != 0) & ~np.delete(before, j, axis=0).any(axis=0))
+            x = x * int(row[alone[0]])
+            x[alone[0]] = 0
+            x[alone[0]] = -(row @ x) // int(row[alone[0]])
+        if x.any() and not (before.astype(int) @ x).any():
+            assert Fraction(int(2 * ((half.astype(int) @ x) ** 2).sum()), 9 * int(x @ x)) <= bound

@@ -22,7 +22,7 @@ from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_covariance
 from orthospca.numerics.exact import variance_down
-from orthospca.numerics.rounding import add_up, mul_up, raised, relative_error
+from orthospca.numerics.rounding import add_up, mul_up, raised, relative_error, root_of_squares_up
 from orthospca.paths.links import Links
 from orthospca.wide.stage import WideProblem
 
@@ -81,7 +81,10 @@ class Search:
                 asked["start"] = X[k]
             result = self._solve(sizes[k], learnt, asked)
             if result.stages and not self.settings.proof:  # which says what is certified
-                result = links.with_upper(result, bounds[sizes[k]])
+                known = bounds[sizes[k]]
+                if learnt is not None:
+                    known = min(known, ordinary_bound(self.given, 1, few, asked["previous"]))
+                result = links.with_upper(result, known)
             results.append(result)
         added = np.full(len(X), math.nan)
         added[kept] = self._variances(basis)
@@ -147,12 +150,18 @@ class Search:
         return float(np.trace(self.given))
 
 
-def ordinary_bound(Q: Array | DataCovariance, count: int, few: int) -> float:
+def ordinary_bound(
+    Q: Array | DataCovariance, count: int, few: int, before: Array | None = None
+) -> float:
     """Return a proved bound on the sum of the largest eigenvalues, where it costs little.
 
     Of data ``Q = BᵀB`` it comes from ``G = BBᵀ``, which has the same positive eigenvalues, if that
     is smaller.  Each entry of G, computed, errs by at most ``γ·‖b_i‖·‖b_j‖``, b_i being the rows
     of B, and so each eigenvalue by at most ``γ·‖B‖²`` in the Frobenius norm.
+
+    A vector x that is orthogonal to the rows of X has ``Bx = (B - CX)x``, whatever C is.  So the
+    largest eigenvalue of ``(B - CX)(B - CX)ᵀ`` bounds ``‖Bx‖²``, and with a D that has all that
+    rounding took from ``B - CX``, ``(√λ + ‖D‖)²`` does.
 
     Parameters
     ----------
@@ -161,6 +170,8 @@ def ordinary_bound(Q: Array | DataCovariance, count: int, few: int) -> float:
         How many eigenvalues.
     few : int
         Features up to which the covariance of data is formed.
+    before : array of shape (k, n), optional
+        For one eigenvalue of data: vectors that others are orthogonal to.
     """
     if not isinstance(Q, DataCovariance):
         return spectral_bound(Q, count) if len(Q) <= LARGEST_SPECTRUM else math.inf
@@ -169,12 +180,20 @@ def ordinary_bound(Q: Array | DataCovariance, count: int, few: int) -> float:
         return spectral_bound(validate_covariance(Q.submatrix(np.arange(n))), count)
     if m >= n or m > LARGEST_SPECTRUM or m * n > LARGEST_DATA:
         return math.inf
-    B = Q.factor(np.arange(n))
+    B, doubt = Q.factor(np.arange(n)), 0.0
+    if before is not None:
+        C = np.linalg.lstsq(before.T, B.T)[0].T
+        sizes = np.abs(B) + np.abs(C) @ np.abs(before)
+        length = root_of_squares_up(float(np.square(sizes).sum()), m * n + len(before) + 2)
+        doubt = mul_up(relative_error(len(before) + 2), length)
+        B = B - C @ before
     G = B @ B.T
     size = raised(float(np.square(B).sum()), m * n)
     slack = mul_up(relative_error(n + 4), size)
     count = min(count, m)  # beyond the number of samples all of them are zero
-    return add_up(spectral_bound(0.5 * (G + G.T), count), mul_up(float(count), slack))
+    upper = add_up(spectral_bound(0.5 * (G + G.T), count), mul_up(float(count), slack))
+    root = raised(math.sqrt(max(upper, 0.0)), 1)
+    return add_up(upper, mul_up(2.0 * doubt, root), mul_up(doubt, doubt)) if doubt else upper
 
 
 def _basis(X: Array) -> tuple[Array, Array]:
