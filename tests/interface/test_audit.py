@@ -100,3 +100,13 @@ def test_report_of_what_is_best(tmp_path):
     audit(Q, solve(Q, 4, 2)).report(tmp_path / "audit.html")
     text = (tmp_path / "audit.html").read_text(encoding="utf-8")
     assert "Near the best." in text and "Better in their place" not in text
+    # Nothing is said to be worse than another unless that one was found.
+    planted = datasets.make_planted_samples(60, 40, sparsity=5, n_groups=3, random_state=1)
+    Q = np.cov(planted.data.T)
+    audit(Q, solve(Q, 25, 2, gap=0.05), time_limit=0.0).report(tmp_path / "late.html")
+    text = (tmp_path / "late.html").read_text(encoding="utf-8")
+    assert "Gap open." in text and "Not the best." not in text
+    # Loadings that share variance are named for that.
+    slanted = [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
+    audit(np.diag([3.0, 3.0, 1.0]), slanted).report(tmp_path / "slanted.html")
+    assert "Not orthogonal." in (tmp_path / "slanted.html").read_text(encoding="utf-8")

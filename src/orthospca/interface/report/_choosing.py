@@ -37,7 +37,7 @@ NEAR = (
     "other choice of as many variables is within the tolerance."
 )
 #: A gap up to which given components count as near the best.
-CLOSE = 0.01
+CLOSE, NEAR_THE_BEST = 0.01, "Near the best."
 AUDITED = (
     "Each component is compared with every unit vector that uses no more variables and is "
     "orthogonal to the components given before it. The upper bound is proved: none has more. The "
@@ -147,8 +147,7 @@ def write_choice_report(
 def _audit(found: Audit, source: str) -> list[Panel]:
     """What given components explain, how far they are from the best, and what is better."""
     numbers = found.table()
-    gaps = [gap for gap in found.gaps.tolist() if gap == gap]
-    close = bool(gaps) and max(gaps) <= CLOSE
+    word = _judgement(found)
     share = found.joint_variance / found.total_variance if found.total_variance > 0 else np.nan
     tiles: list[tuple[str, object]] = [
         ("components", len(found)),
@@ -156,9 +155,9 @@ def _audit(found: Audit, source: str) -> list[Panel]:
         ("largest |cos|", f"{found.cosines.max(initial=0.0):.2g}"),
     ]
     tiles += [("of the total variance, in all", percent(share))] if np.isfinite(share) else []
-    told = verdict("Near the best." if close else "Not the best.", numbers.sentence, close)
+    told = verdict(word, numbers.sentence, word == NEAR_THE_BEST)
     content = [told, facts(tiles, "tiles"), *([facts([("data", named(source))])] if source else [])]
-    drawn = side_by_side(figure(judging.audited(found), numbers=numbers.numbers))
+    drawn = side_by_side(figure(judging.audited(found)))
     better = [
         {"#": k, "variance as given": f"{v:#.6g}", "found": f"{r.variances[0]:#.6g}"}
         | {"variables": named(", ".join(words))}
@@ -176,6 +175,17 @@ def _audit(found: Audit, source: str) -> list[Panel]:
         listed = table(better, ("variables",), caption=caption)
         panels.append(Panel("better", "Better in their place", (listed,), IN_PLACE))
     return panels
+
+
+def _judgement(found: Audit) -> str:
+    """Whether components are near the best, in a word that is proved."""
+    pairs = zip(found.better, found.variances.tolist(), strict=True)
+    if any(r is not None and r.variances[0] > v + CLOSE * abs(v) for r, v in pairs):
+        return "Not the best."
+    if not all(found.orthogonal):
+        return "Not orthogonal."
+    gaps = found.gaps[~np.isnan(found.gaps)]
+    return NEAR_THE_BEST if gaps.max(initial=0.0) <= CLOSE else "Gap open."
 
 
 def _significance(found: Significance, source: str) -> Panel:
