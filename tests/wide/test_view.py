@@ -17,6 +17,7 @@ from orthospca import DataCovariance, Status, solve
 from orthospca._typing import IntArray
 from orthospca.bounds.border import LargestEntries, largest_squares
 from orthospca.model.limits import Watch
+from orthospca.model.result import ClosedBy
 from orthospca.model.settings import Settings
 from orthospca.numerics.rounding import add_up
 from orthospca.search.outcome import Request
@@ -136,6 +137,19 @@ def test_supports_above_the_level_are_kept(seed: int, p: int, way: str) -> None:
             bound = add_up(max(sieve.outside, level), form.rounding)
             assert case.holds(bound, p, np.union1d(sieve.kept, form.touched))
             assert case.members[sieve.kept].all()
+
+
+def test_what_traces_close_is_said_to_be_theirs() -> None:
+    """Tests the reason that a sieve gives where a search by traces has left nothing."""
+    reasons = set()
+    for seed in range(5):
+        case = case_of(seed, 3)
+        form = case.form(**WAYS["traces"])
+        form.find(never)
+        sieve = form.sieve(3, 1.01 * case.best, math.inf, never)
+        reasons.add((len(sieve.kept) == 0, sieve.by))
+    assert (True, ClosedBy.TRACES) in reasons
+    assert reasons <= {(True, ClosedBy.TRACES), (False, ClosedBy.BORDER)}
 
 
 @pytest.mark.parametrize("stopped_after", [0, 1, 2])

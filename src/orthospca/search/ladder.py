@@ -19,6 +19,7 @@ import numpy as np
 from orthospca._typing import IntArray
 from orthospca.bounds.conditioning.walk import Tally
 from orthospca.model.limits import QuietWatch
+from orthospca.model.result import ClosedBy
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import AIM, Tolerance
@@ -225,7 +226,7 @@ class Ladder:
         if cap <= level or (size > self.first + 1 and self.below >= level):
             self._resisted += cap > level
             return Rung(size, best, cap, argument=why)
-        problem, kept, outside = self.part(size, level, best)
+        problem, kept, outside, _ = self.part(size, level, best)
         if problem is None:
             if outside >= cap:
                 return Rung(size, best, cap, argument=why)
@@ -278,7 +279,7 @@ class Ladder:
 
     def part(
         self, size: int, level: float, best: Candidate
-    ) -> tuple[Subproblem | None, IntArray, float]:
+    ) -> tuple[Subproblem | None, IntArray, float, ClosedBy]:
         """Return the stage on the features that can reach a level, and those of a candidate.
 
         Returns
@@ -288,6 +289,8 @@ class Ladder:
         features : integer array
         outside : float
             Proved bound on what uses another feature; of a proof, by the border rule alone.
+        by : ClosedBy
+            What proved it.
         """
         sieve = self.view.sieve(size, level, self.below, self.watch.out_of_time)
         outside = max(sieve.outside, level)
@@ -295,9 +298,9 @@ class Ladder:
             # Some were left out for their number, and a certificate has no place for their bound.
             outside = math.inf
         if len(sieve.kept) < size and self.below < level:
-            return None, sieve.kept, outside
+            return None, sieve.kept, outside, sieve.by
         kept = np.union1d(sieve.kept, np.flatnonzero(best.vector))
-        return *self.view.restricted(kept, size), outside
+        return *self.view.restricted(kept, size), outside, sieve.by
 
     def state_of(
         self,

@@ -182,11 +182,11 @@ class StageSearch:
             best = state.best
             assert best is not None
             level = state.cutoff - 2 * view.rounding
-            problem, kept, outside = ladder.part(self.size, level, best)
+            problem, kept, outside, by = ladder.part(self.size, level, best)
             if problem is None:
                 outside = with_rounding(outside, view)
-                state.tighten(outside, ClosedBy.BORDER, Argument(Ground.SIEVE, level, kept))
-                state.settle(outside, ClosedBy.BORDER)
+                state.tighten(outside, by, Argument(Ground.SIEVE, level, kept))
+                state.settle(outside, by)
                 verdict, too_many = None, outside > state.cutoff
                 break
             if state.watch.out_of_time():

@@ -14,6 +14,7 @@ from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.bounds.border import bound_without_level, largest_squares, stays
 from orthospca.bounds.classical import gershgorin_bound
 from orthospca.bounds.share.node import LARGEST_RELAXED
+from orthospca.model.result import ClosedBy
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.rounding import add_up
 from orthospca.supports.best import Candidate, upper_on_support
@@ -25,10 +26,11 @@ WORTH_WHILE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Sieve:
-    """Features that can matter, and a proved bound on every support that uses another one."""
+    """Features that can matter, a proved bound on every support that uses another one, and why."""
 
     kept: IntArray
     outside: float
+    by: ClosedBy = ClosedBy.BORDER
 
 
 class StageView(Protocol):

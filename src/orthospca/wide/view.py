@@ -18,6 +18,7 @@ from orthospca.bounds.border import largest_squares, potential, stays, stays_by_
 from orthospca.bounds.classical import norm_bounds
 from orthospca.bounds.screening import best_shift
 from orthospca.data.covariance import DataCovariance
+from orthospca.model.result import ClosedBy
 from orthospca.model.stage import Subproblem, dual_of, folded_rows
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.numerics.rounding import TINY, UNIT, add_up, mul_up, raised
@@ -335,7 +336,7 @@ class DataView:
         if len(kept) > self.tuning.few:
             closed = self._closed_by_traces(kept, size, level, stop)
             if closed is not None:
-                return Sieve(np.arange(0), closed)
+                return Sieve(np.arange(0), closed, ClosedBy.TRACES)
             if len(kept) > self.part.largest and level > below:
                 kept = self._sieve_by_rows(kept, size, level, below, stop)
             if len(kept) > self.part.largest:
