@@ -288,15 +288,12 @@ class Ladder:
             None if there are so few that all supports are smaller, and so below the level.
         features : integer array
         outside : float
-            Proved bound on what uses another feature; of a proof, by the border rule alone.
+            Proved bound on what uses another feature.
         by : ClosedBy
             What proved it.
         """
         sieve = self.view.sieve(size, level, self.below, self.watch.out_of_time)
         outside = max(sieve.outside, level)
-        if self.settings.proof and outside > level:
-            # Some were left out for their number, and a certificate has no place for their bound.
-            outside = math.inf
         if len(sieve.kept) < size and self.below < level:
             return None, sieve.kept, outside, sieve.by
         kept = np.union1d(sieve.kept, np.flatnonzero(best.vector))

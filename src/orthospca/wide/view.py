@@ -420,16 +420,20 @@ class DataView:
     def _sieve_by_rows(
         self, kept: IntArray, size: int, level: float, below: float, stop: Callable[[], bool]
     ) -> IntArray:
-        """Apply the border rule to rows that there is no room for, some at a time."""
+        """Apply the border rule to rows of the form that there is no room for, some at a time."""
         stay = np.ones(len(kept), dtype=bool)
         step = max(ROW_ENTRIES // len(kept), 64)
+        used = np.searchsorted(kept, self.touched)
+        before, dual = self.previous[self.touched], self._dual[self.touched]
         for start in range(0, len(kept), step):
             if stop():
                 break
             rows = kept[start : start + step]
             tile = self.covariance.cross(rows, kept)
+            # A checker looks at what is left of the form, which is another where X is not zero.
+            tile[:, used] -= (tile[:, used] @ dual) @ before.T
             places = np.arange(start, start + len(rows))
-            sums = largest_squares(tile, size - 1, self._entry_radius, places)[:, -1]
+            sums = largest_squares(tile, size - 1, self.row_radius, places)[:, -1]
             stay[start : start + step] = stays(level, below, self.variances[rows], sums)
         return kept[stay | self.is_held[kept]]
 
@@ -463,7 +467,8 @@ class DataView:
         scores = potential(self._roots, size)
         # A support is bounded by the row that leads it, and that may be one that was kept: the
         # whole of what uses a feature that is left out is bounded by its best leading row.
-        outside = float(scores.max())
+        # A certificate has no place for that bound, and so nothing is known of what is left out.
+        outside = math.inf if self.proof else float(scores.max())
         scores[self.is_held] = math.inf
         order = kept[np.argsort(-scores[kept], kind="stable")]
         return np.sort(order[: self.part.largest]), outside
