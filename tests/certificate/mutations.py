@@ -90,6 +90,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
     ),
     "what is no number fails every comparison later, and infinity is no bound": (
         "_Check._floats: not (np.abs(array) <= largest).all() -> False",
+        "_Check._singles: not np.isfinite(array).all() -> False",
     ),
     "the form is then never laid out, and nothing is accepted any more": (
         "_within: bool(np.isin(part, whole).all()) -> True",
@@ -114,6 +115,10 @@ _REASONS: dict[str, tuple[str, ...]] = {
     ),
     "covers underflow only: numbers near 1e-290": (
         "_folded: TINY -> 0.0",
+        "_Walk.check_claim: TINY -> 0.0",
+        "_Walk.check_claim: TINY -> 0.0 #2",
+        "_Walk.check_claim: TINY -> 0.0 #3",
+        "_Walk.check_claim: TINY -> 0.0 #4",
         "_largest_squares: TINY -> 0.0",
         "_Walk._condition: TINY -> 0.0",
         "_Walk._condition: TINY -> 0.0 #2",

@@ -82,6 +82,7 @@ REFUSED: dict[str, Callable[[Draft], None]] = {
     "an index below all": change("claims", put(-2)),
     "no multipliers": change("claims", lambda a: np.full_like(a, -1)),
     "fewer claims than steps": change("claims", lambda a: a[:-1]),
+    "more claims than steps": change("claims", lambda a: np.append(a, np.int32(-1))),
     "fewer steps": change("steps_ends", lambda a: np.append(a[:-1], a[-1] - 1)),
     "a level below the optimum": lowered,
     "an older version": lambda draft: draft.manifest.update(version=2),
