@@ -40,8 +40,8 @@ SHARES_OF_TOLERANCE = 0.1, 0.8
 #: Shares of the time of a stage after which good vectors are no longer looked for, and after which
 #: rungs are given up where other means are left.
 SHARE_OF_HEURISTICS, SHARE_OF_RUNGS = 0.15, 0.35
-#: Seconds that a relaxation takes for a unit of its expected cost, about.
-RELAXATION_SECONDS = 1e-3
+#: Seconds until the relaxation of 500 features has something to say; they grow with the square.
+RELAXATION_SECONDS = 2.0
 #: A stage is hard if so many of its rungs could not be proved.
 HARD = 2
 
@@ -182,7 +182,8 @@ class Ladder:
         """
         if patience == math.inf:
             return False
-        in_time = RELAXATION_SECONDS * patience <= self.watch.seconds_left
+        seconds = RELAXATION_SECONDS * (self.view.n_features / 500) ** 2
+        in_time = seconds <= self.watch.seconds_left
         late = in_time and self.watch.clock.is_gone(SHARE_OF_RUNGS)
         return late or self.tally.work > patience or self._resisted >= HARD
 
