@@ -86,9 +86,9 @@ def test_ties_are_resolved_among_what_is_feasible(constraints: tuple[str, ...], 
         result = solve(matrix, limits, len(limits), objective="lexicographic", **options)
         check(exact_matrix_of(matrix), result, asked, 0.0, 1e-6)
         plain = solve(matrix, limits, len(limits), gap=1e-6, **asked)
-        assert len(plain) <= len(result)
         pairs = zip(plain.variances, result.variances, strict=False)
         gain = next((b - a for a, b in pairs if abs(b - a) > 1e-5 * abs(matrix).max()), 0.0)
-        assert gain >= 0
+        # A larger second component may use up what a third one would need: (9, 9), not (9, 6, 6).
+        assert gain > 0 or (gain == 0 and len(plain) <= len(result))
         if result.certificate is not None and len(result):
             assert result.certificate.verify().reason == ""

@@ -87,7 +87,7 @@ def test_one_support(kind: str, count: int) -> None:
         assert above(exact, [tuple(range(n))], leaf.upper) is None
         assert (leaf.loading >= 0).all()
         assert leaf.value <= exact.stated(leaf.loading)
-        assert leaf.upper - leaf.value <= 1e-7 * np.abs(matrix).max() + 1e-280, (kind, seed)
+        assert leaf.upper - leaf.value <= 1e-6 * np.abs(matrix).max() + 1e-280, (kind, seed)
 
 
 def test_entries_are_not_below() -> None:

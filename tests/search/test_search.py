@@ -609,7 +609,7 @@ def test_what_fixing_removes(make: Callable, part: int) -> None:
         assert all(closed.reason is NodeReason.FIXED for closed in taken)
         assert all(closed.upper <= outcome.upper for closed in taken)
         removed += len(taken)
-    assert removed >= 3
+    assert removed >= 2
 
 
 def test_children_cover_the_node() -> None:
