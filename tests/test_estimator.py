@@ -26,6 +26,9 @@ from orthospca import estimator as module
 from orthospca.data import moments
 from orthospca.facade import solve_with
 
+UNEVEN = "ignore:.*unless all features are of one unit:UserWarning"
+pytestmark = pytest.mark.filterwarnings(UNEVEN)
+
 CONTAINERS = [sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.coo_array]
 
 

@@ -32,13 +32,17 @@ from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.model.validation import (
     column_name,
+    numbers_of,
     validate_choice,
     validate_complete,
     validate_covariance,
     validate_integer,
 )
+from orthospca.spectrum import unevenness
 
 COVARIANCES = ("empirical", "correlation", "precomputed")
+#: What to do where one feature drowns the others.
+UNEVEN = "use covariance='correlation' unless all features are of one unit"
 #: Methods whose components are orthogonal, so that explained variances add up.
 ORTHOGONAL_METHODS = tuple(str(m) for m in Method if m is not Method.DEFLATION)
 #: Parameters that are passed on as they are.
@@ -267,6 +271,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             X = self._observations(X, ensure_min_samples=2)
             Q = self._covariance_of(X, sample_weight)
             mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
+            if self.covariance == "empirical" and (seen := unevenness(Q.diagonal, self._names)):
+                warnings.warn(f"{seen}: {UNEVEN}", UserWarning, stacklevel=2)
         result = self._solve(Q, settings, watch)
         teller.close()
         if result.exhausted and not result.n_components:
@@ -423,9 +429,14 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _validated(self, X: Any, **options: Any) -> Any:
         nan = "allow-nan"  # it is refused with a sentence of our own
-        return validate_data(
-            self, X, accept_sparse=("csr", "csc"), ensure_all_finite=nan, **options
-        )
+        try:
+            return validate_data(
+                self, X, accept_sparse=("csr", "csc"), ensure_all_finite=nan, **options
+            )
+        except (TypeError, ValueError):
+            if hasattr(X, "columns"):
+                numbers_of(X, "X")  # it names columns of text
+            raise
 
     def _observations(self, X: Any, **options: Any) -> Any:
         X = self._validated(X, dtype=[np.float64, np.float32], **options)

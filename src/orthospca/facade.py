@@ -54,6 +54,8 @@ LARGEST_FACTOR = 2**30
 NOT_SPLIT = "what is asked of loadings or scores is solved on the whole matrix"
 #: Ways on which the path of a result can be proved afterwards.
 Climbing = MatrixStages | WideStages | NonnegativeStages
+#: Relative difference up to which variances of single features are the same.
+TIED = 1e-9
 #: Multiplications a second of the fastest machine: what takes it too long is not begun.
 FASTEST = 1e11
 
@@ -357,12 +359,27 @@ def _result(
         history=tuple(watch.journal.history),
         feature_names=names,
         total_variance=problem.total_variance,
-        note=note,
+        note="; ".join(filter(None, (note, _on_ties(problem)))),
         known_path=found.path,
         certificate=certificate,
         objective=str(settings.objective),
         joint_upper_bound=together,
         asked=problem.demands.manifest(),
+    )
+
+
+def _on_ties(problem: Problem | DataProblem) -> str:
+    """A note if single features are asked for and none has more variance, as in correlations."""
+    Q = problem.covariance
+    if min(problem.sparsity) > 1 or problem.n_features == 1:
+        return ""
+    variances = Q.diagonal if isinstance(Q, DataCovariance) else np.diagonal(Q)
+    varying = variances[variances != 0]
+    if not len(varying) or np.ptp(varying) > TIED * np.abs(varying).max():
+        return ""
+    return (
+        f"with sparsity 1 all {len(varying)} features tie, because each has the same variance (as "
+        "in every correlation matrix)"
     )
 
 

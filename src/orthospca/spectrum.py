@@ -1,8 +1,8 @@
-"""The variances of ordinary PCA: of a matrix, or of data whose covariance is never formed."""
+"""Variances before anything is solved: those of ordinary PCA, and whether one drowns the others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ from orthospca.data.columns import CHUNK
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.sparse import FilledColumns
 from orthospca.model.tuning import DEFAULT
+from orthospca.model.validation import column_name
 
 #: Matrices up to this order are decomposed in full.
 LARGEST_MATRIX = DEFAULT.wide.formed
@@ -23,6 +24,46 @@ SMALL = 500
 ACCURACY = 1e-9
 #: An eigenvalue was missed if there is another one by this share above the last.
 REPEATED = 1e-7
+
+
+#: A variable with more of the variance, and standard deviations that differ more, are told.
+DOMINANT, FAR_APART = 0.8, 100.0
+
+
+def unevenness(variances: Array, names: Sequence[str] | None) -> str:
+    """What to know before covariances are analysed: one variable, or a few, drown the others.
+
+    Parameters
+    ----------
+    variances : array
+        Of the variables.
+    names : sequence of str or None
+        What they are called.
+
+    Returns
+    -------
+    str
+        Without an end; empty if all is well.
+    """
+    varying = np.flatnonzero(variances > 0)
+    if len(varying) < 2:
+        return ""
+    first = varying[variances[varying].argmax()]
+    last = varying[variances[varying].argmin()]
+    share = variances[first] / variances[varying].sum()
+    large, small = np.sqrt(variances[[first, last]])
+    most, least = (
+        ("feature " if names is None else "") + column_name(names, j) for j in (first, last)
+    )
+    if share > DOMINANT:
+        return f"{most} holds {100 * share:.3g} % of the variance"
+    if large > FAR_APART * small:
+        times = f"{large / small:.3g}-fold"
+        return (
+            f"standard deviations differ {times}, from {small:.3g} of {least} to {large:.3g} of "
+            f"{most}"
+        )
+    return ""
 
 
 def leading_eigenvalues(Q: Any, count: int) -> Array:

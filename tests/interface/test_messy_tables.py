@@ -136,7 +136,7 @@ def test_constant_columns(read, tmp_path):
     assert varying.varying() is varying
     sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(table.values))
     assert read_table(tmp_path / "s.npz").varying().columns == ("x0", "x2")
-    rounded = np.column_stack([np.arange(9.0), np.full(9, 1e5 / 3), np.arange(9.0) ** 2])
+    rounded = np.column_stack([2 * np.arange(9.0), np.full(9, 1e5 / 3), np.arange(9.0) ** 2])
     rounded[::2, 1] = np.nextafter(1e5 / 3, 1e6)
     np.save(tmp_path / "x.npy", rounded)
     assert read_table(tmp_path / "x.npy").varying().columns == ("x0", "x2")

@@ -27,6 +27,7 @@ from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import (
     names_of,
+    numbers_of,
     validate_flag,
     validate_integer,
     validate_names,
@@ -82,7 +83,7 @@ class Rows:
                 raise InputError("X must be in memory, got data in chunks: take some of its rows")
             X = X.source.data
         elif not sparse.issparse(X):
-            X = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+            X = numbers_of(X, "X") if hasattr(X, "to_numpy") else np.asarray(X)
         if len(X.shape) != 2 or not X.shape[1]:
             raise InputError(f"X must be observations by features, got shape {X.shape}")
         values = X.tocsr() if sparse.issparse(X) else np.asarray(X)

@@ -89,19 +89,22 @@ def columns_of_text(frame: Any) -> list[str]:
     wrong = []
     for name, key in zip(names or (), getattr(frame, "columns", ()), strict=False):
         try:
-            np.asarray(frame[key], dtype=float)
+            column = np.asarray(frame[key])
+            column.astype(float)
         except (TypeError, ValueError):
             wrong.append(name)
+        else:
+            wrong += [name] * (column.dtype.kind in "mM")  # days become numbers, but mean none
     return wrong
 
 
-def numbers_of(frame: Any) -> Any:
+def numbers_of(frame: Any, what: str = "data") -> Any:
     """The numbers of a data frame, true and false being 1 and 0; text is named and refused."""
     values = frame.to_numpy()
-    if values.dtype != object or values.ndim != 2:
+    if values.dtype.kind in "biuf" or values.ndim != 2:
         return values
     if texts := columns_of_text(frame):
-        raise InputError(f"data must be real numbers, got text in {_columns(texts)}")
+        raise InputError(f"{what} must be real numbers, got text in {_columns(texts)}")
     return values.astype(float)
 
 

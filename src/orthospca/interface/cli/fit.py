@@ -153,7 +153,7 @@ def fit(
     if job.folder is not None:
         scores = None
         if labels is not None:
-            values = scores_of(table.values, result, correlation=reading.correlation)
+            values = scores_of(table.values, result, correlation=bool(reading.correlation))
             scores = Scores(values, **labels)
         section = report.Section(
             job.source.name,
@@ -211,7 +211,7 @@ def _chosen(job: Job, table: Table, count: int, solver: Fitting, constraints: Co
             tried,
             count,
             cv=FOLDS,
-            correlation=job.source.how.correlation,
+            correlation=bool(job.source.how.correlation),
             gap=max(solver.gap, ROUGH),
             time_limit=job.left(solver, 2),
             n_jobs=solver.n_jobs,

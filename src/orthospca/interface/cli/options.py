@@ -170,7 +170,12 @@ def _feature(name: str, entry: str, columns: Sequence[str]) -> int:
 class Reading:
     """How a file is read."""
 
-    correlation: bool = of_input(False, "Use correlations instead of covariances.", "--correlation")
+    correlation: bool | None = of_input(
+        None,
+        "Analyse correlations (variables of different units) or covariances, which are the "
+        "default, with a note where one variable drowns the others.",
+        "--correlation/--covariance",
+    )
     precomputed: bool | None = of_input(
         None,
         "Whether DATA is a symmetric matrix or observations; by default observations, and you are "

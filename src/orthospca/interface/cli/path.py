@@ -94,7 +94,7 @@ def path(
         job.need_some(len(found.results), found.status, "no sparsity was reached")
     for name in ("threshold", "memory_limit"):
         del settings[name]  # rows are solved without them
-    settings |= {"correlation": reading.correlation, "random_state": draws.random_state}
+    settings |= {"correlation": bool(reading.correlation), "random_state": draws.random_state}
     done: dict[str, Any] = {}
     status = found.status
     if cv and status is not orthospca.Status.INTERRUPTED:

@@ -75,7 +75,7 @@ def significance(
     with job.computing(), job.screen.counting("permutations", total) as counter:
         found = orthospca.significance(
             table.values,
-            correlation=reading.correlation,
+            correlation=bool(reading.correlation),
             feature_names=table.columns,
             callback=counter,
             **asked | {"time_limit": job.left(limits)},

@@ -24,10 +24,14 @@ from orthospca.interface.tables import (
     kind_of_matrix,
     read_as_it_is,
 )
+from orthospca.spectrum import unevenness
 
 DEFAULT_FOLDER = Path("orthospca-out")
 #: Variables up to which it is looked at once more whether a matrix is indefinite.
 MOST_EIGENVALUES = 1000
+#: What to do where one variable drowns the others.
+ADVICE = "use --correlation unless all variables are of one unit, or --covariance to say they are"
+ADVICE_ON_MATRIX = "give correlations instead unless all variables are of one unit"
 #: Methods that need no matrix, however many variables there are.
 NEED_NO_MATRIX = ("branch-and-bound", "eigenvalue")
 
@@ -52,16 +56,26 @@ class Source:
 
     def read(self, method: str = "branch-and-bound") -> tuple[Table, Array | DataCovariance]:
         """The table, and what to solve: the matrix, or the data that define it."""
-        how, table = self.how, self._table
+        how, table, correlation = self.how, self._table, bool(self.how.correlation)
         if self.is_matrix:
-            return table, table.square()
+            Q = table.square()
+            return self._noted(table, np.diagonal(Q), ADVICE_ON_MATRIX), Q
         table = complete(table, how.missing).varying()
         if table.has_missing:
-            Q = table.matrix(how.correlation)
-            return _judged(table, Q), Q
-        if method in NEED_NO_MATRIX:
-            return table, table.data_covariance(how.correlation)
-        return table, table.matrix(how.correlation)
+            Q = table.matrix(correlation)
+            table = _judged(table, Q)
+        elif method in NEED_NO_MATRIX:
+            data = table.data_covariance(correlation)
+            return self._noted(table, data.diagonal), data
+        else:
+            Q = table.matrix(correlation)
+        return self._noted(table, np.diagonal(Q)), Q
+
+    def _noted(self, table: Table, variances: Array, advice: str = ADVICE) -> Table:
+        """The table with a notice if variances differ much, unless it was said what is meant."""
+        seen = unevenness(variances, table.columns) if self.how.correlation is None else ""
+        notice = [f"{seen}: {advice}"] if seen else []
+        return replace(table, notices=(*table.notices, *notice))
 
     @cached_property
     def file(self) -> File:

@@ -68,7 +68,7 @@ def stability(
     with job.computing(), job.screen.counting("resamples", draws.n_resamples) as counter:
         found = orthospca.stability(
             table.values,
-            correlation=reading.correlation,
+            correlation=bool(reading.correlation),
             feature_names=table.columns,
             callback=counter,
             **asked | {"time_limit": job.left(limits)},

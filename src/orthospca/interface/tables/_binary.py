@@ -12,8 +12,8 @@ from scipy import sparse
 
 from orthospca.interface.tables._file import File
 from orthospca.interface.tables._finish import positions_of, table_of, unique_names
-from orthospca.interface.tables._grid import INDEX_HEADINGS, distinct
 from orthospca.interface.tables._reading import Reading
+from orthospca.interface.tables._shape import distinct, numbers_rows
 from orthospca.interface.tables._table import Table, TableError, listed
 
 #: Arrays of an NPZ file that name the columns of its table, and its rows.
@@ -141,7 +141,7 @@ def read_parquet(file: File, reading: Reading) -> Table:
         raise TableError(f"{file} holds no numbers")
     if flags:
         said.append(f"true and false were read as 1 and 0: {listed(flags)}")
-    first = [name for name in labels if name in stored or name.lower() in INDEX_HEADINGS]
+    first = [name for name in labels if name in stored or numbers_rows(name, True)]
     rows = distinct(labels, first)
     values = np.column_stack(list(numbers.values()))
     reading = replace(reading, label=())

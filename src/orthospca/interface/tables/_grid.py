@@ -4,7 +4,7 @@ What is recognised:
 
 - *a header*: the first line, if none of its cells after the first is a number;
 - *row labels*: a first column under an empty heading, or one that the header does not count, or one
-  of distinct whole numbers that is called ``id`` or the like;
+  of distinct whole numbers that is called ``id``, ``patient`` or the like;
 - *labels*: columns without any number, such as the class of each observation;
 - *true and false*: columns of nothing else are 0 and 1.
 """
@@ -30,12 +30,14 @@ from orthospca.interface.tables._numbers import (
     number_in,
 )
 from orthospca.interface.tables._reading import Reading
-from orthospca.interface.tables._shape import names_variables, transposed_hint
+from orthospca.interface.tables._shape import (
+    distinct,
+    names_variables,
+    numbers_rows,
+    transposed_hint,
+)
 from orthospca.interface.tables._table import Table, TableError, counted, listed, place
 
-INDEX_HEADINGS = frozenset(
-    {"id", "ids", "index", "idx", "row", "rownames", "no", "no.", "nr", "#", "unnamed: 0"}
-)
 #: What makes a text of a number, at either end.
 SIGNS = "%‰€$£¥ \u00a0\u202f"
 
@@ -239,14 +241,6 @@ def _turned(grid: Grid, names: list[str], asked: set[int]) -> Grid:
     return Grid(titles, list(rows), grid.lines, grid.said, block, row_names, True, labels)
 
 
-def distinct(
-    labels: dict[str, tuple[str, ...]], first: Sequence[str] = ()
-) -> tuple[str, ...] | None:
-    """Row labels: the first texts that are all different."""
-    ordered = (labels[name] for name in (*first, *labels))
-    return next((texts for texts in ordered if len(set(texts)) == len(texts)), None)
-
-
 def _is_row_label(heading: str, cells: Any, has_header: object) -> bool:
     """Whether the first column holds no variable: no heading, or an index by name and content."""
     if isinstance(cells, np.ndarray):
@@ -255,7 +249,7 @@ def _is_row_label(heading: str, cells: Any, has_header: object) -> bool:
         return _holds_labels(cells)
     values = set(cells)
     whole = all(value.lstrip("-").isdecimal() for value in values)
-    is_index = heading.lower() in INDEX_HEADINGS and whole and len(values) == len(cells)
+    is_index = whole and numbers_rows(heading, len(values) == len(cells))
     return not heading or is_index or _holds_labels(cells)
 
 

@@ -12,6 +12,7 @@ from orthospca.interface.tables._file import File
 from orthospca.interface.tables._missing import complete
 from orthospca.interface.tables._numbers import COMMA, POINT
 from orthospca.interface.tables._reading import Reading
+from orthospca.interface.tables._shape import without_numbering
 from orthospca.interface.tables._table import Table, TableError
 from orthospca.interface.tables._text import read_text
 
@@ -80,7 +81,7 @@ def read_as_it_is(file: File, reading: Reading) -> Table:
             )
         if kind in UNREAD:
             raise TableError(f"{file} is {UNREAD[kind]}: save it as .xlsx or as CSV")
-        return READERS[kind](file, reading)
+        return without_numbering(READERS[kind](file, reading))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise TableError(f"{file} cannot be read: {reason}") from None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -25,6 +26,22 @@ _SAMPLE = re.compile(
     r"|gsm|tcga|mouse|lane)[-_. ]?[\w.-]*\d+[\w.-]*",
     re.IGNORECASE,
 )
+#: Headings of a column that numbers observations: certainly, and if its numbers differ.
+_NUMBERED = re.compile(
+    r"(sample|patient|subject|participant|person|respondent|donor|case|customer|client|user|row|obs"
+    r"|observation|record|specimen|animal|plot|site|item|order|account) ?(id|ids|no|nr|num|number"
+    r"|code|index|#)",
+    re.IGNORECASE,
+)
+_NUMBERED_IF_DISTINCT = re.compile(
+    r"id|ids|uid|pid|index|idx|row|rows|rownames|rowid|no|nr|num|number|#|unnamed: ?0|level 0"
+    r"|sample|samples|patient|subject|participant|person|respondent|donor|case|observation|obs|record",
+    re.IGNORECASE,
+)
+#: What such columns are called where they are left out.
+NUMBERING = "row-number column"
+#: Rows from which consecutive numbers are no coincidence.
+_FEWEST_NUMBERED = 5
 #: Differences between halves of a matrix, and from one on its diagonal, that printing may leave.
 _PRINTED = 1e-6
 
@@ -63,6 +80,50 @@ def transposed_hint(
 def names_variables(heading: str) -> bool:
     """Whether a heading is that of a column with the names of variables."""
     return bool(_VARIABLE.fullmatch(re.sub(r"[\s_.-]+", " ", heading).strip()))
+
+
+def numbers_rows(heading: str, distinct: bool) -> bool:
+    """Whether a heading is that of a column which numbers observations."""
+    words = re.sub(r"[\s_.-]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", heading)).strip()
+    return bool(_NUMBERED.fullmatch(words) or (distinct and _NUMBERED_IF_DISTINCT.fullmatch(words)))
+
+
+def without_numbering(table: Table) -> Table:
+    """The table with what only numbers its rows among the labels, and a notice.
+
+    That is a first column of consecutive whole numbers, and any column of whole numbers that is
+    called so.  A matrix is left as it is, and so are sparse data and rows that were columns.
+    """
+    if table.transposed or sparse.issparse(table.values) or kind_of_matrix(table):
+        return table
+    texts = {}
+    for j, name in enumerate(table.columns):
+        if j and not (table.named and numbers_rows(name, distinct=True)):
+            continue
+        cells = table.values[:, j]
+        if not (cells == np.round(cells)).all():
+            continue
+        steps = np.diff(cells)
+        counted = not j and len(cells) >= _FEWEST_NUMBERED and steps[0] in (1, -1)
+        named = table.named and numbers_rows(name, len(np.unique(cells)) == len(cells))
+        if named or (counted and (steps == steps[0]).all()):
+            texts[name] = tuple(f"{cell:.0f}" for cell in cells.tolist())
+    left = table.without(np.array([table.columns.index(name) for name in texts]), NUMBERING)
+    labels = {**table.label_values, **texts}
+    return replace(
+        left,
+        labels=(*table.labels, *texts),
+        row_names=table.row_names or distinct(texts),
+        label_values=labels,
+    )
+
+
+def distinct(
+    labels: Mapping[str, tuple[str, ...]], first: Sequence[str] = ()
+) -> tuple[str, ...] | None:
+    """Row labels: the first texts that are all different."""
+    ordered = (labels[name] for name in (*first, *labels))
+    return next((texts for texts in ordered if len(set(texts)) == len(texts)), None)
 
 
 def _most(pattern: re.Pattern[str], names: Sequence[str]) -> bool:

@@ -127,10 +127,8 @@ class Table:
     def of_several(self) -> Table:
         """The table itself, unless it has one column only."""
         if len(self.columns) < 2:
-            raise TableError(
-                f"{self.path} has only one column of numbers ({self.columns[0]!r}); at least two "
-                "are needed"
-            )
+            which = f"only one column of numbers ({self.columns[0]!r})" if self.columns else "none"
+            raise TableError(f"{self.path} has {which}; at least two are needed")
         return self
 
     def varying(self) -> Table:
