@@ -18,6 +18,10 @@ The reference matrices are not part of the project. Tests that need them look in
 Tests may run in several processes (``pytest -n auto``): each of them, and whatever it starts, uses
 one thread for linear algebra, unless the environment says otherwise.  They also run in the
 background of a shell, which ignores Ctrl-C there; tests that press it need it to be heard.
+
+Time hardly passes in them: each look at the clock takes a microsecond, so that nothing depends on
+how fast the machine is or what else it does.  Tests of limits bring clocks of their own
+(`helpers.clocks`), or ask for the one on the wall (the fixture ``real_clock``).
 """
 
 from __future__ import annotations
@@ -33,13 +37,16 @@ os.environ.setdefault("VECLIB_MAXIMUM_THREADS", "1")
 import json
 import signal
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from helpers.clocks import REAL, Ticking
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and (
     threading.current_thread() is threading.main_thread()
@@ -105,6 +112,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return module if module in TOGETHER else super()._split_scope(nodeid)
 
     return Scheduling(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def steady_clock() -> Iterator[None]:
+    """The clock of the package goes on by a microsecond with every look."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "perf_counter", Ticking(1e-6))
+        yield
+
+
+@pytest.fixture
+def real_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock on the wall, for tests that wait for other processes or measure the package."""
+    monkeypatch.setattr(time, "perf_counter", REAL)
 
 
 def read_square(path: Path) -> np.ndarray:

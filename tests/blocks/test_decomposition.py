@@ -24,6 +24,7 @@ from orthospca.blocks.partitioned import PartitionedMatrix
 from orthospca.blocks.posterior import group_bound
 from orthospca.blocks.tasks import Supervisor, Task
 from orthospca.model.limits import Watch
+from orthospca.model.result import Progress
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT, BlockTuning
 from orthospca.numerics.rounding import add_up
@@ -563,21 +564,20 @@ def test_dask_cluster_loses_a_worker() -> None:
         assert len(killed) == 1
 
 
-def interrupt_after(seconds: float) -> threading.Timer:
-    """Send Ctrl-C to this process after a while."""
-    timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    return timer
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_sigint(n_jobs: int) -> None:
     """Tests that Ctrl-C in the middle of the blocks returns what there is, with valid bounds."""
     Q = equal_strength()
-    timer = interrupt_after(0.4)
-    result = solve(Q, 8, 20, gap=0.0, n_jobs=n_jobs)
-    timer.join()
+    pressed: list[Progress] = []
+
+    def press(progress: Progress) -> None:
+        if progress.stage == 2 and not pressed:
+            pressed.append(progress)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    result = solve(Q, 8, 20, gap=0.0, n_jobs=n_jobs, callback=press)
+    assert len(pressed) == 1
     assert result.status is Status.INTERRUPTED
-    assert 1 <= result.n_components < 20
+    assert 2 <= result.n_components <= 3
     assert np.isfinite(result.upper_bounds).all()
     assert (result.upper_bounds >= result.variances).all()

@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 import pytest
 
+from orthospca.bounds.conditioning.parts import Closed, Part, Stop
 from orthospca.facade import solve_with
 from orthospca.model.result import Result
 from orthospca.model.settings import Settings
@@ -25,11 +26,11 @@ def noise() -> np.ndarray:
     return np.corrcoef(np.random.default_rng(1).standard_normal((150, 60)).T)
 
 
-def solved(n_jobs: int, seconds: float | None = None) -> Result:
+def solved(n_jobs: int, nodes: int | None = None) -> Result:
     """A solve that is cut into parts early."""
     walk = replace(DEFAULT.walk, compiled_after=10.0, split_after=20.0, parts=24)
     settings = Settings.validate(
-        tuning=replace(DEFAULT, walk=walk), gap=1e-3, n_jobs=n_jobs, time_limit=seconds
+        tuning=replace(DEFAULT, walk=walk), gap=1e-3, n_jobs=n_jobs, node_limit=nodes
     )
     return solve_with(noise(), 10, 1, settings)
 
@@ -52,22 +53,37 @@ def test_processes() -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_time_limit(n_jobs: int) -> None:
+def test_a_time_limit(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that parts end in time, with a bound that is valid."""
-    result = solved(n_jobs, 0.3)
+    run, ended = Part.run, []
+
+    def over(part: Part, stop: Stop | None) -> Closed:
+        ended.append(run(replace(part, seconds=-1.0), stop))
+        return ended[-1]
+
+    monkeypatch.setattr(Part, "run", over)
+    result = solved(n_jobs, 1)
+    assert ended and not any(closed.complete for closed in ended)
     assert result.upper_bounds[0] >= result.variances[0]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c(n_jobs: int) -> None:
-    """Tests that Ctrl-C reaches the parts."""
+def test_ctrl_c(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that Ctrl-C reaches the parts, pressed while one runs, of a search without end."""
+    run, pressed = Part.run, []
+
+    def press(part: Part, stop: Stop | None) -> Closed:
+        if not pressed:
+            pressed.append(part)
+            os.kill(os.getpid(), signal.SIGINT)
+        return run(part, stop)
+
+    monkeypatch.setattr(Part, "run", press)
     walk = replace(DEFAULT.walk, compiled_after=10.0, split_after=20.0, parts=24)
     settings = Settings.validate(tuning=replace(DEFAULT, walk=walk), gap=0.0, n_jobs=n_jobs)
-    timer = threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
     big = np.corrcoef(np.random.default_rng(1).standard_normal((200, 120)).T)
     result = solve_with(big, 20, 1, settings)
-    timer.join()
+    assert len(pressed) == 1
     assert result.status.name == "INTERRUPTED"
     assert result.upper_bounds[0] >= result.variances[0]
 

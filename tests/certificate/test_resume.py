@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-import textwrap
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -264,60 +261,80 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 
 KILLED = """
-import sys
+import os, signal, sys
+from pathlib import Path
 import numpy as np
-from orthospca import solve
-from orthospca.certificate import recorder
 from orthospca.facade import solve_with
 from orthospca.model.settings import Settings
+from orthospca.model.tuning import SavingTuning, Tuning
 
-recorder.SAVE_EVERY = recorder.SAVINGS_APART = 0.0
+# It is saved whenever it can be.
+asked = Settings.validate(gap=1e-3, proof=True, tuning=Tuning(saving=SavingTuning(0.0, 0.0)))
 rows = np.random.default_rng(5).standard_normal((60, 40)) @ np.diag(np.linspace(1, 2, 40))
-print("solving", flush=True)
-result = solve(np.corrcoef(rows.T), 5, 8, gap=1e-3, resume=sys.argv[1])
-np.savez(sys.argv[2], components=result.components, upper_bounds=result.upper_bounds)
+
+def run(name, moment=None):
+    if moment is not None and "." in moment:
+        signal.setitimer(signal.ITIMER_REAL, float(moment))
+    elif moment is not None:
+        calls = []
+        for each in ("fsync", "replace"):
+            def call(*arguments, really=getattr(os, each)):
+                calls.append(really)
+                if len(calls) == int(moment):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return really(*arguments)
+            setattr(os, each, call)
+    result = solve_with(np.corrcoef(rows.T), 5, 8, asked, resume=Path(name + ".zip"))
+    np.savez(name + ".npz", components=result.components, upper_bounds=result.upper_bounds)
+
+run("whole")
+for number, moment in enumerate(sys.argv[1:]):
+    child = os.fork()
+    if not child:
+        run("killed", moment)
+        os._exit(0)
+    print(os.WTERMSIG(os.waitpid(child, 0)[1]), os.path.exists("killed.zip"))
+    if os.path.exists("killed.zip"):
+        with open("killed.zip", "rb") as file, open(f"{number}.zip", "wb") as copy:
+            copy.write(file.read())
+run("killed")
 """
 
 
-def run_killed(folder: Path, delays: list[float]) -> None:
-    """Kill runs at some moments, let the last one end, and compare with one that was left alone."""
-    script = textwrap.dedent(KILLED)
-    file, found, expected = (folder / name for name in ("c.zip", "found.npz", "expected.npz"))
-    whole = [sys.executable, "-c", script, str(folder / "whole.zip"), str(expected)]
-    subprocess.run(whole, check=True, stdout=subprocess.DEVNULL)
-    command = [sys.executable, "-c", script, str(file), str(found)]
-    for delay in delays:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "solving\n"
-            time.sleep(delay)
-            process.send_signal(signal.SIGKILL)
-        if file.exists():
-            assert verify(file).verified
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    with np.load(found) as result, np.load(expected) as other:
+def run_killed(folder: Path, moments: list[str]) -> str:
+    """Kill runs at some moments, let the last one end, and compare with one that was left alone.
+
+    A moment is a number of seconds, or how many times a file was to be secured or put in its place.
+    """
+    command = [sys.executable, "-c", KILLED, *moments]
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=folder).stdout
+    files = sorted(folder.glob("*.zip"))
+    assert all(verify(file).verified for file in files)
+    with np.load(folder / "killed.npz") as result, np.load(folder / "whole.npz") as other:
         for name in ("components", "upper_bounds"):
             assert (result[name] == other[name]).all()
-    assert verify(file).verified
     # What a killed run was writing is left beside the file, never in its place.
-    assert file.read_bytes() == (folder / "whole.zip").read_bytes()
+    assert (folder / "killed.zip").read_bytes() == (folder / "whole.zip").read_bytes()
+    return said
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is sent the POSIX way")
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_killed_and_resumed(tmp_path: Path) -> None:
-    """Tests that a run killed twice ends as one that was not."""
-    run_killed(tmp_path, [0.15, 0.4])
+    """Tests that a run killed while it saves, again and again, ends as one that was not."""
+    said = run_killed(tmp_path, ["1", "2", "3", "6", "9"]).splitlines()
+    assert said == ["9 False", "9 False", "9 True", "9 True", "9 True"]
+    assert len(list(tmp_path.glob(".killed.zip.*.part"))) == 5
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is sent the POSIX way")
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_killed_many_times(tmp_path: Path) -> None:
     """Tests twenty runs killed at random moments."""
     rng = np.random.default_rng(0)
     for k in range(5):
         folder = tmp_path / str(k)
         folder.mkdir()
-        run_killed(folder, rng.uniform(0.0, 1.0, size=4).tolist())
+        run_killed(folder, [f"{moment:.3f}" for moment in rng.uniform(0.001, 0.6, size=4)])
 
 
 def test_pitprops_whole(tmp_path: Path) -> None:

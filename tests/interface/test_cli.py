@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,9 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from helpers.clocks import ticking
 from orthospca import Result, datasets, verify
+from orthospca.interface import progress as display
 from orthospca.interface.cli import app, job
 from orthospca.interface.progress import ProgressDisplay
 from orthospca.model.result import Progress
@@ -133,8 +134,9 @@ def test_path_json_and_limits(pitprops, tmp_path):
         assert (ended.exit_code, message in ended.output) == (2, True), ended.output
         assert not (tmp_path / "orthospca-out").exists(), arguments
     noise = noise_matrix(tmp_path / "noise.csv")
-    limits = ["--node-limit", 3, "--time-limit", 0.3]
-    ended = run("path", noise, "--precomputed", "-p", "12", "--gap", 0, *limits)
+    with ticking():
+        limits = ["--node-limit", 3, "--time-limit", 100]
+        ended = run("path", noise, "--precomputed", "-p", "12", "--gap", 0, *limits)
     assert ended.exit_code == 3 and "the gaps are still to be proved" in ended.stdout
 
 
@@ -239,10 +241,10 @@ def test_ctrl_c_keeps_the_incumbent(tmp_path):
             seen.append(line)
             if line.startswith("component 1/1"):
                 break
-        time.sleep(0.3)  # now the search is under way
+        # The search has begun, and does not end by itself.
         assert process.poll() is None, "".join(seen)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=600)
     finally:
         process.kill()
         process.wait()
@@ -376,8 +378,10 @@ def test_progress_of_a_path(capsys):
     assert "nodes 3" in lines[1] and lines[1].endswith("7.0 s")
 
 
-def test_progress_on_a_terminal(capsys):
+def test_progress_on_a_terminal(capsys, monkeypatch):
     """Tests that on a terminal progress is live and leaves nothing behind but control codes."""
+    # Drawn at the beginning and at the end only, however long it takes.
+    monkeypatch.setattr(display, "PER_SECOND", 1e-6)
     console = Console(force_terminal=True, width=100, stderr=True)
     with ProgressDisplay(console, 1) as progress:
         progress(Progress(0, 3, 1, 1.0, 1.5, 0.5))

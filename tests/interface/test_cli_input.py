@@ -160,7 +160,7 @@ def test_a_pipe_is_read_once(tmp_path):
     )
     try:
         (tmp_path / "pipe").write_text(text)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=600)
     finally:
         process.kill()
         process.wait()

@@ -6,7 +6,6 @@ import base64
 import csv
 import json
 import shutil
-import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.clocks import until
 from orthospca import Result, alternatives, datasets, solve
 from orthospca.interface.report import Section, write_report
 from orthospca.interface.scores import Scores, scores_of
@@ -75,12 +75,12 @@ class Browser:
 
     def wait_for(self, condition: str) -> None:
         """Wait until an expression of JavaScript is true; scripts of the page may be off."""
-        for _ in range(400):
-            answer = self.command("Runtime.evaluate", expression=condition)
-            if answer["result"].get("value") is True:
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"{condition} was not true within twenty seconds")
+        until(
+            lambda: (
+                self.command("Runtime.evaluate", expression=condition)["result"].get("value")
+                is True
+            )
+        )
 
     def roles(self) -> dict[str, list[str]]:
         """The names of what screen readers find, by its role."""
@@ -135,11 +135,8 @@ class Browser:
     def downloaded(self, name: str) -> bytes:
         """The content of a file once it is there."""
         path = self.downloads / name
-        for _ in range(200):
-            if path.exists() and path.stat().st_size:
-                return path.read_bytes()
-            time.sleep(0.05)
-        raise AssertionError(f"{name} was not downloaded")
+        until(lambda: path.exists() and path.stat().st_size > 0)
+        return path.read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -423,11 +420,8 @@ def test_screen_readers(browser, page):
     """Tests the tree that screen readers read: landmarks, headings in order, names for all."""
     browser.open(page)
     # The tree is made beside the page, and may come later than it.
-    for _ in range(100):
-        found = browser.roles()
-        if "main" in found:
-            break
-        time.sleep(0.05)
+    until(lambda: "main" in browser.roles())
+    found = browser.roles()
     assert len(found["main"]) == 1 and found["navigation"] == ["Contents"]
     for role in ("button", "link", "combobox", "searchbox", "image", "table", "region"):
         assert found.get(role), role

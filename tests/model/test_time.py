@@ -1,6 +1,6 @@
 """Limits that include everything: forming a matrix, reading rows, stages that come late.
 
-Clocks are counted or faked where that is possible; the margins of the others are generous.
+Clocks are counted or faked, except in the slow test at the end, whose margins are generous.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from helpers.clocks import Ticking
 from orthospca import (
     DataCovariance,
     OrthogonalSparsePCA,
@@ -41,17 +42,6 @@ def exact(X: np.ndarray) -> np.ndarray:
     """The covariance by its definition."""
     centred = X - X.mean(axis=0)
     return centred.T @ centred / (len(X) - 1)
-
-
-class Slow:
-    """A clock on which every look takes a second."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        self.now += 1.0
-        return self.now
 
 
 @pytest.fixture
@@ -94,7 +84,7 @@ def test_forming_asks_the_callback(in_pieces, data) -> None:
 
 def test_a_matrix_that_takes_too_long_is_not_formed(in_pieces, monkeypatch) -> None:
     """Tests that data are solved as they are if their matrix would take most of the time."""
-    monkeypatch.setattr("orthospca.model.clock.time.perf_counter", Slow())
+    monkeypatch.setattr(time, "perf_counter", Ticking())
     result = solve(DataCovariance(rows()), 3, time_limit=6.0)
     assert result.status is Status.TIME_LIMIT
     (component,) = result.stages
@@ -112,7 +102,7 @@ def test_a_matrix_that_takes_too_long_is_not_formed(in_pieces, monkeypatch) -> N
 @pytest.mark.parametrize("options", [{"objective": "joint"}, {"method": "enumeration"}])
 def test_what_needs_a_matrix_says_so(in_pieces, monkeypatch, options) -> None:
     """Tests that without time for a matrix there is no component where one is needed."""
-    monkeypatch.setattr("orthospca.model.clock.time.perf_counter", Slow())
+    monkeypatch.setattr(time, "perf_counter", Ticking())
     result = solve(DataCovariance(rows()), 3, time_limit=5.0, **options)
     assert result.status is Status.TIME_LIMIT
     assert result.n_components == 0
@@ -121,8 +111,8 @@ def test_what_needs_a_matrix_says_so(in_pieces, monkeypatch, options) -> None:
 
 def test_the_runtime_includes_forming(monkeypatch) -> None:
     """Tests that the clock of a solve runs while its matrix is formed."""
-    slow = Slow()
-    monkeypatch.setattr("orthospca.model.clock.time.perf_counter", slow)
+    slow = Ticking()
+    monkeypatch.setattr(time, "perf_counter", slow)
     formed = DataCovariance.formed
 
     def long(self, indices, give_up, known=None):
@@ -138,7 +128,7 @@ def test_the_runtime_includes_forming(monkeypatch) -> None:
 
 def test_an_estimator_forms_within_its_limit(in_pieces, monkeypatch) -> None:
     """Tests that a fit without time for a matrix has components, or says what is missing."""
-    monkeypatch.setattr("orthospca.model.clock.time.perf_counter", Slow())
+    monkeypatch.setattr(time, "perf_counter", Ticking())
     with pytest.warns(UserWarning):
         fitted = OrthogonalSparsePCA(1, 3, time_limit=6.0).fit(rows())
     assert fitted.status_ is Status.TIME_LIMIT
@@ -196,10 +186,10 @@ def test_counting_is_heard_during_a_fit(call, monkeypatch) -> None:
 
     X = rows(300, 80)
     if call == "folds":
-        found = cross_validate_sparsity(X, [12], gap=1e-9, time_limit=30.0, callback=count)
+        found = cross_validate_sparsity(X, [12], gap=1e-9, callback=count)
         assert heard == [(0, 5), (0, 5)]
     else:
-        found = stability(X, 12, n_resamples=9, gap=1e-9, time_limit=30.0, callback=count)
+        found = stability(X, 12, n_resamples=9, gap=1e-9, callback=count)
         assert heard == [(0, 9), (0, 9)]
     assert found.status is Status.INTERRUPTED
 
@@ -250,7 +240,7 @@ def test_wide_data_without_variance(container, value, method) -> None:
 
 def test_a_command_deducts_what_reading_took() -> None:
     """Tests that the limit of a command is for reading as well."""
-    slow = Slow()
+    slow = Ticking()
     stopwatch = Stopwatch(slow)
     assert stopwatch.left_of(None) is None
     slow.now = 31.0
@@ -270,7 +260,7 @@ def test_few_rows_are_formed_in_pieces_too(container) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [1.0, 3.0])
-def test_large_problems_keep_their_limits(limit) -> None:
+def test_large_problems_keep_their_limits(limit, real_clock) -> None:
     """Tests that matrices, wide data and sets are late by little, with generous slack."""
     Q, X = exact(rows(1500, 1000)), rows(100, 8000)
     calls = [
