@@ -36,7 +36,7 @@ from helpers.problems import DATA, MATRICES
 from helpers.questions import forged_questions
 
 SOURCE = Path(checker.__file__).read_text(encoding="utf-8")
-#: Seconds after which a check of a small certificate is taken for one that never ends.
+#: Seconds of the processor after which a check of a small certificate is taken for an endless one.
 LONGEST = 3.0
 SINGLE, SIEVE, CAP, SUMS = range(4)
 
@@ -87,6 +87,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "_Check._asked: uncorrelated -> False #2",
         "_Check._asked: not signed -> False #3",
         "_Check._asked: problem['kind'] != 'matrix' -> False",
+        "_Walk.check_claim: not len(removed) -> False",
     ),
     "what is no number fails every comparison later, and infinity is no bound": (
         "_Check._floats: not (np.abs(array) <= largest).all() -> False",
@@ -97,6 +98,15 @@ _REASONS: dict[str, tuple[str, ...]] = {
     ),
     "lists could be written in yet another way, which proves nothing more": (
         "_Lists.__init__: (np.diff(self.ends) < 0).any() -> False",
+    ),
+    "without room the multipliers prove it of what is inside, and that is all there is": (
+        "_Walk.check_claim: room < 1 -> False",
+    ),
+    "any numbers are multipliers, those of other features too": (
+        "_Walk.check_claim: not _within(T, multipliers.features) -> False",
+    ),
+    "none of its three parts is noticed, nor needs another of them": (
+        "_Walk.check_claim: room < 1 or not len(remove …  multipliers.features)) -> False",
     ),
     "zero is not of unit length": ("_check_vector: 0 < len(support) <= p -> len(support) <= p",),
     "a sieve without a tree proves that nothing reaches its level, and what is listed does": (
@@ -449,7 +459,9 @@ def pool_of_false() -> Pool:
 @functools.cache
 def pool_of_edges() -> Pool:
     """Those that fail by a rounding, which take a minute to find."""
-    return Pool.of(itertools.chain(edges_of_multipliers(), _edges(), _step_edges()))
+    return Pool.of(
+        itertools.chain(_rounded_steps(), edges_of_multipliers(), _edges(), _step_edges())
+    )
 
 
 def _candidates() -> Iterator[tuple[str, Any]]:
@@ -625,6 +637,49 @@ def _step_edges() -> Iterator[tuple[str, Draft]]:
                 for steps in (1, 8):
                     under = level - steps * math.ulp(level)
                     yield f"step {seed} {name} {steps}", draft(under, kept, tree)
+
+
+def _rounded_steps() -> Iterator[tuple[str, Draft]]:
+    """Steps that one formula decides, at levels just below the lowest that passes.
+
+    Off its diagonal Q is W but for the level: a star, of which costs show most; pairs, of which
+    equal weights do; and pairs and a feature whose own row tells how small its weight may be.  The
+    factor has so many rows that their sums err.
+    """
+    leaf = (-1, (), ())
+    star = np.zeros((7, 7))
+    star[0, 1:] = star[1:, 0] = 1.0
+    pairs = np.full((8, 8), 0.2)
+    for i in range(0, 8, 2):
+        pairs[i, i + 1] = pairs[i + 1, i] = 1.0
+    cases: dict[str, tuple[np.ndarray, int, Any]] = {
+        "costs": (star, 4, ((1, (6,), ()), leaf, leaf)),
+        "weights": (pairs, 3, ((0, (7,), ()), leaf, leaf)),
+    }
+    for number, v in enumerate(np.linspace(0.4, 0.48, 8)):
+        Q = np.where(pairs[:7, :7] == 1.0, 1.0 - 2 * v * v, 0.1)
+        Q[6] = Q[:, 6] = v
+        cases[f"own weight {number}"] = (0.9 * Q, 3, ((0, (6,), ()), leaf, leaf))
+    rows = np.random.default_rng(0).standard_normal((200, 7))
+    cases["factor"] = (rows / np.sqrt((rows * rows).sum(axis=0)), 3, ((0, (6,), ()), leaf, leaf))
+    for name, (Q, s, tree) in cases.items():
+        kind = "matrix" if len(Q) == Q.shape[1] else "factor"
+        if kind == "matrix":
+            np.fill_diagonal(Q, 0.0)
+        n = Q.shape[1]
+        stage = stage_of(Q, np.zeros((0, n)), kind)
+        exact = ExactMatrix.gram(Q) if kind == "factor" else ExactMatrix.of(Q)
+        below = 1e-9 + optimum(exact, np.zeros((0, n)), s - 1)
+
+        def draft(level: float) -> Draft:
+            under = [Rung(SUMS, 1e3)] * (s - 2) + _exactly(stage, s - 1, below)  # noqa: B023
+            ladder = [*under, Rung(SIEVE, 1e3, level, tuple(range(n)), tree)]  # noqa: B023
+            claims = [(exact.stated(np.eye(n)[0]), 1e3)]  # noqa: B023
+            return forge(Q, [s], np.eye(1, n), claims, [ladder], kind)  # noqa: B023
+
+        level = lowest(lambda number: accepts(checker, draft(number))[0], below, 100.0)
+        for steps in (1, 2, 4, 8):
+            yield f"step by {name} {steps}", draft(level - steps * math.ulp(level))
 
 
 def _exactly(stage: Any, s: int, bound: float) -> list[Rung]:
@@ -935,8 +990,8 @@ def accepts(module: Any, made: Any) -> tuple[bool, int, str]:
     def stop(*_: object) -> None:
         raise _Endless
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, LONGEST)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -948,8 +1003,8 @@ def accepts(module: Any, made: Any) -> tuple[bool, int, str]:
     except (Exception, _Endless) as error:
         return False, 0, type(error).__name__
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def noticed(tree: ast.Module) -> str:

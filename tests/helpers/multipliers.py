@@ -9,10 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from helpers.certificates import Draft, count_of_claims, relaxed, solved_by_relaxation
+from helpers.certificates import (
+    Draft,
+    Rung,
+    count_of_claims,
+    forge,
+    relaxed,
+    solved_by_relaxation,
+)
 from helpers.forger import checker, lowest
 from helpers.wide import tuned
 from orthospca import DataCovariance
+
+SINGLE, SIEVE = range(2)
 
 
 @cache
@@ -91,8 +100,53 @@ REFUSED: dict[str, Callable[[Draft], None]] = {
 }
 
 
+def resting(
+    draft: Draft, claims: list[int], N: Any, features: tuple[int, ...] | None = None
+) -> Draft:
+    """Let steps of a forged tree rest on N, with ratios of one and no prices."""
+    N = np.array(N, dtype=np.float32)
+    features = tuple(range(len(N))) if features is None else features
+    low = np.tril_indices(len(features), -1)
+    arrays = {
+        "claims": np.array(claims, dtype=np.int32),
+        "shared": np.array(features, dtype=np.int32),
+        "shared_ends": np.array([len(features)], dtype=np.int64),
+        "units": np.ones(1),
+        "pairs": N[low],
+        "ratios": np.ones(len(low[0]), dtype=np.float32),
+        "prices": np.zeros(len(features), dtype=np.float32),
+    }
+    draft.manifest["version"] = base().manifest["version"]
+    draft.arrays |= {f"stage-0/{name}.npy": array for name, array in arrays.items()}
+    return draft
+
+
+def by_hand() -> Iterator[tuple[str, Draft]]:
+    """Trees of a few steps, each of them true but for one; a single pair is above the level."""
+    Q = np.eye(4)
+    Q[0, 2] = Q[2, 0] = 0.9
+    leaf, every = (-1, (), ()), (0, 1, 2, 3)
+    none, pair = np.zeros((4, 4)), Q - np.eye(4)
+
+    def made(tree: Any, kept: tuple[int, ...] = every) -> Draft:
+        # It is the last rung that is false: 1.9 is the optimum.
+        ladder = [Rung(SINGLE, 1.0), Rung(SIEVE, 1.5, 1.5, kept, tree)]
+        n = len(kept)
+        return forge(Q[:n, :n], [2], np.eye(n)[:1], [(1.0, 1.5)], [ladder])
+
+    yield "two forced at once", resting(made(((-1, (), (0, 1)), leaf)), [0, -1], none)
+    yield "removed and forced", resting(made(((-1, (2,), (0,)), leaf)), [0, -1], none)
+    yield "nothing after one is removed", resting(made(((-1, (3,), ()),)), [0], pair)
+    # Both are inside, and one feature is left.
+    full = ((0, (), ()), (1, (), ()), (-1, (2,), ()))
+    yield "no room", resting(made(full, every[:3]), [-1, -1, 0], none[:3, :3])
+    some = resting(made(((-1, every, ()),)), [0], none[:2, :2])
+    yield "multipliers of some features", some
+
+
 def forged_multipliers() -> Iterator[tuple[str, Draft]]:
     """Those above, and more than multipliers show at once."""
+    yield from by_hand()
     for what, how in REFUSED.items():
         draft = base().copy()
         how(draft)
@@ -111,6 +165,16 @@ def forged_multipliers() -> Iterator[tuple[str, Draft]]:
 
 def edges_of_multipliers() -> Iterator[tuple[str, Draft]]:
     """Levels that are refused by a few units in the last place."""
+    # N is all there is off the diagonal, so that each rounding of its ratios counts.
+    Q = np.array([[-1.0, 1.5], [1.5, -1.0]])
+
+    def bare(level: float) -> Draft:
+        ladder = [Rung(SINGLE, -1.0), Rung(SIEVE, 9.0, level, (0, 1), ((-1, (0, 1), ()),))]
+        return resting(forge(Q, [2], np.eye(2)[:1], [(-1.0, 9.0)], [ladder]), [0], Q)
+
+    least = lowest(lambda level: checker.verify(bare(level)).verified, 0.4, 1.0)
+    for units in (1, 2, 4):
+        yield f"ratios, {units}", bare(least - units * math.ulp(least))
     for kind in ("matrix", "factor"):
 
         def at(level: float, kind: str = kind) -> Draft:
