@@ -170,7 +170,7 @@ def test_bad_input() -> None:
         alternatives(Q, 2, -0.1)
     with pytest.raises(InputError, match="max_supports must be"):
         alternatives(Q, 2, max_supports=0)
-    with pytest.raises(InputError, match=r"previous must be components in rows, of 4 features"):
+    with pytest.raises(InputError, match=r"previous must be vectors of 4 features in rows"):
         alternatives(Q, 2, previous=np.eye(3))
     with pytest.raises(InputError, match="previous must be orthonormal"):
         alternatives(Q, 2, previous=np.ones((1, 4)))
@@ -178,7 +178,7 @@ def test_bad_input() -> None:
     assert alternatives(Q, 2, previous=nearly).complete
     with pytest.raises(InputError, match="previous must be orthonormal"):
         alternatives(Q, 2, previous=nearly, proof=True)
-    with pytest.raises(InputError, match="previous must be an array of numbers, got 'abc'"):
+    with pytest.raises(InputError, match="previous must be vectors of numbers, got 'abc'"):
         alternatives(Q, 2, previous="abc")
 
 
@@ -224,4 +224,6 @@ def test_notebook():
     found = alternatives(Q, 4, 0.02, feature_names=names)
     text = found._repr_html_()
     assert text.count("<tr>") == 1 + len(found)
-    assert text.count("&lt;b&gt;") == sum(0 in support for support in found)
+    table, _, below = text.partition("</table>")
+    assert table.count("&lt;b&gt;") == sum(0 in support for support in found)
+    assert "within 2 % of the best variance" in below and "in all of them: &lt;b&gt;" in below

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,8 @@ import numpy as np
 
 from orthospca._errors import InputError
 from orthospca._methods import Method, Objective, Relation
-from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
-from orthospca.blocks.partitioned import PartitionedData, PartitionedMatrix
-from orthospca.blocks.pool import BlockStages
-from orthospca.blocks.thresholds import plan_blocks, plan_blocks_of_data, validate_threshold
+from orthospca.blocks.thresholds import validate_threshold
 from orthospca.certificate.files import Certificate
 from orthospca.certificate.joint import make_joint_certificate
 from orthospca.certificate.recorder import Recorder
@@ -26,38 +23,37 @@ from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
 from orthospca.joint.bound import spectral_bound
 from orthospca.joint.solving import solve_jointly
-from orthospca.model.demands import NO_DEMANDS, Demands
+from orthospca.model.demands import DEMANDED, NO_DEMANDS, Demands
 from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
-from orthospca.model.memory import size_of
 from orthospca.model.problem import Problem
 from orthospca.model.result import Component, Result, Status
 from orthospca.model.settings import Settings
-from orthospca.model.validation import validate_covariance, validate_names, validate_path
+from orthospca.model.validation import validate_names, validate_path
 from orthospca.numerics.exact import total_down
 from orthospca.numerics.rounding import add_up
 from orthospca.numerics.threads import single_threaded_blas
+from orthospca.routes import (
+    can_do_without,
+    certified_by,
+    is_formed,
+    needs_matrix,
+    read_matrix,
+    stages_of_data,
+    stages_of_matrix,
+)
 from orthospca.search.lexicographic import solve_lexicographically
-from orthospca.search.nonnegative import NonnegativeStages
-from orthospca.search.sequence import Found, Stages, run_stages
-from orthospca.search.stages import DeflatedStages, MatrixStages, UncorrelatedStages
-from orthospca.supports.enumeration import refuse_if_too_many
-from orthospca.wide.nonnegative import WideNonnegativeStages
+from orthospca.search.sequence import Found, run_stages
+from orthospca.search.stages import MatrixStages
 from orthospca.wide.stage import WideProblem, WideStages
 
 #: Orders up to which the bound of ordinary PCA is part of every result, and of those that there is
 #: time for.
 SMALL_SPECTRUM, LARGEST_SPECTRUM = 300, 1000
-#: Bytes of centred data up to which they are written down for a proof.
-LARGEST_FACTOR = 2**30
-#: Why signs and scores are not solved block by block.
-NOT_SPLIT = "what is asked of loadings or scores is solved on the whole matrix"
 #: Ways on which the path of a result can be proved afterwards.
-Climbing = MatrixStages | WideStages | NonnegativeStages
+Climbing = MatrixStages | WideStages
 #: Relative difference up to which variances of single features are the same.
 TIED = 1e-9
-#: Multiplications a second of the fastest machine: what takes it too long is not begun.
-FASTEST = 1e11
 
 
 def solve(
@@ -194,36 +190,17 @@ def solve(
     'OPTIMAL'
     """
     settings = Settings.validate(
-        objective=objective,
-        method=method,
-        eps=eps,
-        gap=gap,
-        time_limit=time_limit,
-        node_limit=node_limit,
-        n_jobs=n_jobs,
+        *(method, eps, gap, time_limit, node_limit, n_jobs, callback),
         random_state=random_state,
-        callback=callback,
         proof=proof or resume is not None,
+        objective=objective,
         memory_limit=memory_limit,
     )
-    return solve_with(
-        Q,
-        sparsity,
-        n_components,
-        settings,
-        threshold,
-        callback,
-        resume=validate_path("resume", resume),
-        names=feature_names,
-        asked={
-            "include": include,
-            "exclude": exclude,
-            "relation": relation,
-            "previous": previous,
-            "start": start,
-            "nonnegative": nonnegative,
-        },
-    )
+    values = (include, exclude, relation, previous, nonnegative, start)
+    asked = dict(zip(DEMANDED, values, strict=True))
+    given = (Q, sparsity, n_components, settings, threshold, callback)
+    path = validate_path("resume", resume)
+    return solve_with(*given, resume=path, names=feature_names, asked=asked)
 
 
 def solve_with(
@@ -262,66 +239,62 @@ def solve_with(
         What is asked beyond the sparsity: arguments of :func:`solve`, or validated.
     """
     watch = watch or settings.watch(callback)
+    reader = DataProblem if isinstance(Q, DataCovariance) else Problem
     with watch.listening():
-        given = (Q, sparsity, n_components, settings, threshold)
-        return _solve(*given, learnt, known, resume, names, watch, asked)
+        given = reader.validate(Q, sparsity, n_components)
+        names = validate_names(names, given.n_features, given.feature_names)
+        if not isinstance(asked, Demands):
+            asked = Demands.validate(given.sparsity, given.n_features, names, **asked)
+        given = replace(given, demands=asked, feature_names=names)
+        _refuse_demands(asked, settings)
+        formed = is_formed(Q, settings, threshold, asked)
+        formed &= learnt is None or bool(needs_matrix(settings, asked))
+        threshold = validate_threshold(threshold, given.n_features, settings.method, formed)
+        in_turn = settings.objective is Objective.STAGEWISE
+        if not in_turn:
+            _refuse_what_needs_stages(threshold, resume)
+        problem = given
+        if isinstance(given, DataProblem) and formed:
+            problem = read_matrix(given, settings, watch)
+            if isinstance(problem, DataProblem) and not can_do_without(settings, threshold, asked):
+                return _nothing(problem, settings, watch)
+        with single_threaded_blas():
+            if not in_turn:
+                assert isinstance(problem, Problem)
+                return _solve_together(problem, settings, watch)
+            climb = functools.partial(_climb, given, settings)
+            way = (threshold, settings, watch, climb, learnt, known, resume)
+            return _solve_in_turn(problem, *way)
 
 
-def _solve(
-    Q: Any,
-    sparsity: Any,
-    n_components: Any,
-    settings: Settings,
+def _solve_in_turn(
+    problem: Problem | DataProblem,
     threshold: Any,
+    settings: Settings,
+    watch: Watch,
+    climb: Callable[[], tuple[Component, ...]],
     learnt: WideProblem | None,
     known: Sequence[Component],
     resume: Path | None,
-    names: Any,
-    watch: Watch,
-    asked: Mapping[str, Any] | Demands,
 ) -> Result:
-    given = (DataProblem if isinstance(Q, DataCovariance) else Problem).validate(
-        Q, sparsity, n_components
-    )
-    names = validate_names(names, given.n_features, given.feature_names)
-    if not isinstance(asked, Demands):
-        asked = Demands.validate(given.sparsity, given.n_features, names, **asked)
-    given = replace(given, demands=asked)
-    _refuse_demands(asked, settings)
-    formed = is_formed(Q, settings, threshold, asked)
-    formed &= learnt is None or bool(needs_matrix(settings, asked))
-    threshold = validate_threshold(threshold, given.n_features, settings.method, formed)
-    if settings.objective is not Objective.STAGEWISE:
-        _refuse_what_needs_stages(threshold, resume)
-    problem = given
-    if isinstance(given, DataProblem) and formed:
-        problem = read_matrix(given, settings, watch)
-        if isinstance(problem, DataProblem) and not can_do_without(settings, threshold, asked):
-            return _nothing(problem, settings, watch, names)
-    if settings.objective is not Objective.STAGEWISE:
-        assert isinstance(problem, Problem)
-        with single_threaded_blas():
-            return _solve_together(problem, settings, watch, names)
-    with single_threaded_blas():
-        if isinstance(problem, DataProblem):
-            stages = _stages_of_data(problem, threshold, settings, watch, learnt)
-        else:
-            stages = _stages_of_matrix(problem, threshold, settings, watch)
-        recorder = None
-        if settings.proof:
-            certified = certified_by(problem)
-            recorder = Recorder(*certified, problem.sparsity, settings, resume, problem.demands)
-            known = recorder.finished or known
-        sequence = (stages, problem.sparsity, settings.tolerance, watch, known, recorder)
-        found = run_stages(*sequence, problem.demands)
-        certificate = None if recorder is None else recorder.close(found)
-        together = _bound_of_all(problem, settings, found, watch)
-    result = _result(problem, settings, watch, found, names, stages.note, certificate, together)
-    way = isinstance(stages, Climbing)
-    if found.path or not found.components or settings.method is not Method.BRANCH_AND_BOUND:
-        way = False
-    climb = functools.partial(_climb, given, settings)
-    return replace(result, climb=climb) if way else result
+    """Find one component after another."""
+    if isinstance(problem, DataProblem):
+        stages = stages_of_data(problem, threshold, settings, watch, learnt)
+    else:
+        stages = stages_of_matrix(problem, threshold, settings, watch)
+    recorder = None
+    if settings.proof:
+        certified = certified_by(problem)
+        recorder = Recorder(*certified, problem.sparsity, settings, resume, problem.demands)
+        known = recorder.finished or known
+    sequence = (stages, problem.sparsity, settings.tolerance, watch, known, recorder)
+    found = run_stages(*sequence, problem.demands)
+    certificate = None if recorder is None else recorder.close(found)
+    together = _bound_of_all(problem, settings, found, watch)
+    result = _result(problem, settings, watch, found, stages.note, certificate, together)
+    has_path = isinstance(stages, Climbing) and settings.method is Method.BRANCH_AND_BOUND
+    has_path &= bool(found.components) and not found.path
+    return replace(result, climb=climb) if has_path else result
 
 
 def _climb(given: Problem | DataProblem, settings: Settings) -> tuple[Component, ...]:
@@ -341,7 +314,6 @@ def _result(
     settings: Settings,
     watch: Watch,
     found: Found,
-    names: tuple[str, ...] | None,
     note: str,
     certificate: Certificate | None,
     together: float,
@@ -357,7 +329,7 @@ def _result(
         guarantee=found.guarantee,
         runtime=watch.clock.elapsed,
         history=tuple(watch.journal.history),
-        feature_names=names,
+        feature_names=problem.feature_names,
         total_variance=problem.total_variance,
         note="; ".join(filter(None, (note, _on_ties(problem)))),
         known_path=found.path,
@@ -416,9 +388,7 @@ def _refuse_what_needs_stages(threshold: Any, resume: Path | None) -> None:
         raise InputError(f"resume needs objective='stagewise', got {str(resume)!r}")
 
 
-def _solve_together(
-    problem: Problem, settings: Settings, watch: Watch, names: tuple[str, ...] | None
-) -> Result:
+def _solve_together(problem: Problem, settings: Settings, watch: Watch) -> Result:
     """Find components that are chosen with regard to those after them."""
     Q = problem.covariance
     certificate: Certificate | None = None
@@ -437,11 +407,9 @@ def _solve_together(
         found, note = answer.found, answer.note
         together = _bound_of_all(problem, settings, found, watch)
         if settings.proof:
-            recorder = Recorder(
-                *certified_by(problem), problem.sparsity, settings, None, problem.demands
-            )
-            certificate = recorder.close(found)
-    return _result(problem, settings, watch, found, names, note, certificate, together)
+            given = (*certified_by(problem), problem.sparsity, settings)
+            certificate = Recorder(*given, None, problem.demands).close(found)
+    return _result(problem, settings, watch, found, note, certificate, together)
 
 
 def _bound_of_all(
@@ -463,165 +431,9 @@ def _bound_of_all(
     return max(upper, total_down(component.variance for component in found.components))
 
 
-def certified_by(problem: Problem | DataProblem) -> tuple[Array, str]:
-    """Q, or B of ``Q = BᵀB``: the data, centred and scaled; and which of them it is."""
-    if isinstance(problem, Problem):
-        return problem.covariance, "matrix"
-    covariance = problem.covariance
-    m, n = covariance.n_samples, covariance.n_features
-    if 8 * m * n > LARGEST_FACTOR:
-        raise InputError(
-            f"proof needs data of at most {LARGEST_FACTOR // 2**20} MB when centred, "
-            f"got {m} × {n} numbers"
-        )
-    return covariance.factor(np.arange(n)), "factor"
-
-
-def can_do_without(settings: Settings, threshold: Any = 0.0, demands: Demands = NO_DEMANDS) -> bool:
-    """Whether data can be solved without their matrix."""
-    if isinstance(threshold, Blocks) or threshold not in (0.0, "auto"):
-        return False
-    return not needs_matrix(settings, demands) and not settings.proof
-
-
-def needs_matrix(settings: Settings, demands: Demands = NO_DEMANDS) -> str:
-    """What cannot be done without a matrix, whatever its size; nothing, if all can."""
-    if settings.objective is not Objective.STAGEWISE:
-        return f"objective={str(settings.objective)!r}"
-    if settings.method not in (Method.BRANCH_AND_BOUND, Method.EIGENVALUE):
-        return f"method={str(settings.method)!r}"
-    if demands.uncorrelated:
-        return f"relation={str(demands.relation)!r}"
-    return "proof with nonnegative=True" if demands.nonnegative and settings.proof else ""
-
-
-def is_formed(
-    Q: Any, settings: Settings, threshold: Any = 0.0, demands: Demands = NO_DEMANDS
-) -> bool:
-    """Whether there is a matrix, or will be one before anything else is done.
-
-    Of data it is formed if nothing else will do, if there are few features, and of a moderate
-    number of them for a proof or for blocks.  Everything else forms the parts that it needs.
-    """
-    if not isinstance(Q, DataCovariance):
-        return True
-    what = needs_matrix(settings, demands)
-    if not what:
-        tuning = settings.tuning.wide
-        few = tuning.few if can_do_without(settings, threshold) else math.inf
-        return Q.n_features <= min(few, tuning.formed)
-    size = 8.0 * Q.n_features**2
-    if size > settings.memory:
-        raise InputError(
-            f"{what} needs the covariance matrix, {size_of(size)} for {Q.n_features} features, and "
-            f"memory_limit is {size_of(settings.memory)}"
-        )
-    return True
-
-
-def read_matrix(problem: DataProblem, settings: Settings, watch: Watch) -> Problem | DataProblem:
-    """Form the matrix of a problem given by data, or leave it where that takes too long.
-
-    Parameters
-    ----------
-    problem : DataProblem
-    settings : Settings
-    watch : Watch
-    """
-    matrix = formed_in_time(problem.covariance, settings, watch)
-    if matrix is None:
-        return problem
-    return Problem(matrix, problem.sparsity, problem.feature_names, problem.demands)
-
-
-def formed_in_time(Q: DataCovariance, settings: Settings, watch: Watch) -> Array | None:
-    """Form the whole matrix; None if that takes too much of the time, or was interrupted."""
-    began = watch.clock.elapsed
-    if Q.source.cost(Q.n_features) > FASTEST * watch.seconds_left:
-        return None
-
-    def give_up(done: float) -> bool:
-        watch.journal.forming = done
-        return watch.is_too_slow(done, watch.clock.elapsed - began, 1.0)
-
-    matrix = Q.formed(np.arange(Q.n_features), give_up)
-    watch.journal.forming = None
-    return None if matrix is None else validate_covariance(matrix)
-
-
-def _nothing(
-    problem: DataProblem, settings: Settings, watch: Watch, names: tuple[str, ...] | None
-) -> Result:
+def _nothing(problem: DataProblem, settings: Settings, watch: Watch) -> Result:
     """No component: the matrix that they need could not be formed in time."""
     status = watch.verdict() or Status.TIME_LIMIT
     found = Found((), False, math.nan, status)
     note = "there was no time to form the covariance of the data, which this needs"
-    return _result(problem, settings, watch, found, names, note, None, math.nan)
-
-
-def _stages_of_matrix(
-    problem: Problem, threshold: float | str | Blocks, settings: Settings, watch: Watch
-) -> Stages:
-    """Choose the way through a problem given by its matrix."""
-    Q = problem.covariance
-    if settings.method is Method.DEFLATION:
-        return DeflatedStages(Q, settings, watch)
-    demands = problem.demands
-    if demands.nonnegative or demands.uncorrelated:
-        if settings.method is Method.ENUMERATION:
-            for k, limit in enumerate(problem.sparsity):
-                refuse_if_too_many(problem.n_features, limit, len(demands.asked(k).included))
-        why = _not_split(threshold, NOT_SPLIT)
-        way = NonnegativeStages if demands.nonnegative else UncorrelatedStages
-        return way(Q, settings, watch, why)
-    if settings.proof:
-        return MatrixStages(Q, settings, watch, _not_split(threshold))
-    plan = plan_blocks(problem, threshold, settings)
-    if settings.method is Method.ENUMERATION:
-        sizes = [problem.n_features] if plan.blocks is None else set(plan.blocks.sizes.tolist())
-        for size in sizes:
-            for k, limit in enumerate(problem.sparsity):
-                included = len(problem.demands.asked(k).included) if plan.blocks is None else 0
-                refuse_if_too_many(size, min(limit, size), included)
-    if plan.blocks is None or (across := _across(plan.blocks, problem.demands)):
-        return MatrixStages(Q, settings, watch, plan.note if plan.blocks is None else across)
-    partitioned = PartitionedMatrix(Q, plan.blocks, settings)
-    return BlockStages(partitioned, settings, plan.tolerance, watch, plan.note)
-
-
-def _across(blocks: Blocks, demands: Demands) -> str:
-    """Why blocks are of no use: what is orthogonal to a vector across them may be so too."""
-    if demands.previous is None or demands.disjoint:
-        return ""
-    for vector in demands.previous:
-        if len(np.unique(blocks.labels[vector != 0])) > 1:
-            return "not split into blocks: a vector of previous has features of several of them"
-    return ""
-
-
-def _not_split(
-    threshold: float | str | Blocks, why: str = "a proof is one of the whole matrix"
-) -> str:
-    """Why a problem is not split into blocks."""
-    asked = isinstance(threshold, Blocks) or threshold != 0.0
-    return f"the threshold was not used: {why}" if asked else ""
-
-
-def _stages_of_data(
-    problem: DataProblem,
-    threshold: float | str | Blocks,
-    settings: Settings,
-    watch: Watch,
-    learnt: WideProblem | None,
-) -> Stages:
-    """Choose the way through a problem whose matrix is not formed."""
-    wide = learnt or WideProblem(problem.covariance, max(problem.sparsity), settings)
-    if problem.demands.nonnegative:
-        return WideNonnegativeStages(wide, settings, watch, _not_split(threshold, NOT_SPLIT))
-    if settings.proof:
-        return WideStages(wide, settings, watch, _not_split(threshold))
-    plan = plan_blocks_of_data(problem.covariance, threshold, settings.tolerance)
-    if plan.blocks is None or (across := _across(plan.blocks, problem.demands)):
-        return WideStages(wide, settings, watch, plan.note if plan.blocks is None else across)
-    partitioned = PartitionedData(wide, plan.blocks)
-    return BlockStages(partitioned, settings, plan.tolerance, watch, plan.note)
+    return _result(problem, settings, watch, found, note, None, math.nan)

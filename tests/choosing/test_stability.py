@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from scipy import sparse
+from scipy.sparse import csr_array
 
 from orthospca import DataCovariance, Status, solve, stability, stability_path
-from orthospca.choosing._resampling import Sparse, _outcomes, seeds
+from orthospca.choosing._resampling import _outcomes, seeds
 from orthospca.choosing.selection import Stability
 from orthospca.choosing.stability import match_components
 from orthospca.facade import solve_with
@@ -117,9 +118,9 @@ def test_index_by_hand():
 # ---------------------------------------------------------------------------- matching
 
 
-def as_sparse(rows) -> list[Sparse]:
+def as_sparse(rows) -> csr_array:
     rows = np.asarray(rows, dtype=float)
-    return [Sparse(np.flatnonzero(row), row[np.flatnonzero(row)]) for row in rows]
+    return csr_array(np.atleast_2d(rows))
 
 
 def test_matching_ignores_order_and_sign():
@@ -151,7 +152,7 @@ def test_components_that_are_missing():
     """Tests that a reference component without a partner has none, and that nothing breaks."""
     reference = np.eye(4)[:3]
     assert match_components(reference, as_sparse(reference[1:2])) == [(1, 0, 1.0)]
-    assert match_components(reference, []) == []
+    assert match_components(reference, csr_array((0, reference.shape[1]))) == []
 
 
 # ---------------------------------------------------------------------------- what is given

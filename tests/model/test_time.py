@@ -23,11 +23,12 @@ from orthospca import (
     sparsity_path,
     stability,
 )
-from orthospca.facade import formed_in_time, solve_with
+from orthospca.facade import solve_with
 from orthospca.interface.stopwatch import Stopwatch
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import Tuning, WideTuning
+from orthospca.routes import formed_in_time
 
 #: So small that most tests of forming are of many pieces.
 PIECE = 4000.0

@@ -139,8 +139,7 @@ class PartitionedMatrix:
         self, request: Request, best: Candidate, cutoff: float, watch: Watch
     ) -> tuple[Subproblem, IntArray, float]:
         """The stage on features that can matter, which they are, and a bound on the others."""
-        asked = (request.demand.included, request.demand.excluded)
-        stage = Subproblem(self.covariance, request.sparsity, request.previous, *asked)
+        stage = request.stage_of(self.covariance)
         if len(stage.excluded):
             return *stage.without_spent_features(), -math.inf
         return stage, np.arange(self.n_features), -math.inf

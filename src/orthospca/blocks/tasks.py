@@ -12,7 +12,6 @@ from orthospca.model.demands import Demand
 from orthospca.model.limits import Watch
 from orthospca.model.result import Progress, Status
 from orthospca.model.settings import Settings
-from orthospca.model.stage import Subproblem
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome, Request
@@ -88,17 +87,8 @@ class Task:
         """Solve the stage."""
         request, settings = self.request, self.settings
         if not isinstance(self.source, tuple):
-            demand = request.demand
-            problem = Subproblem(
-                self.source,
-                request.sparsity,
-                request.previous,
-                demand.included,
-                demand.excluded,
-            )
-            return solve_stage(
-                problem, settings, watch, request.best_hint, request.cap, request.caps
-            )
+            known = (request.best_hint, request.cap, request.caps)
+            return solve_stage(request.stage_of(self.source), settings, watch, *known)
         data, indices = self.source
         previous = np.zeros((data.covariance.n_features, request.previous.shape[1]))
         previous[indices] = request.previous

@@ -15,7 +15,7 @@ from orthospca.choosing._loadings import Loadings
 from orthospca.choosing._resampling import Share, heartbeat, worst
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
-from orthospca.facade import is_formed, solve_with
+from orthospca.facade import solve_with
 from orthospca.joint.bound import spectral_bound
 from orthospca.model.demands import DEPENDENT, NOT_ORTHOGONAL
 from orthospca.model.result import Result, Status
@@ -24,6 +24,7 @@ from orthospca.model.validation import validate_covariance
 from orthospca.numerics.exact import variance_down
 from orthospca.numerics.rounding import add_up, mul_up, raised, relative_error, root_of_squares_up
 from orthospca.paths.links import Links
+from orthospca.routes import is_formed
 from orthospca.wide.stage import WideProblem
 
 #: Features, or samples, up to which the bound of ordinary PCA is computed, and numbers of data.

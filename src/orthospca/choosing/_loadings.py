@@ -11,10 +11,7 @@ import numpy as np
 
 from orthospca._errors import InputError
 from orthospca._typing import Array
-from orthospca.model.validation import column_name
-
-#: Names in a message before the rest is counted.
-MOST_NAMED = 6
+from orthospca.model.validation import column_name, listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,16 +147,13 @@ def _matched(values: Array, own: list[str], names: Sequence[str]) -> tuple[Array
         name for name, is_used in zip(own, used, strict=True) if is_used and name not in places
     ]
     if unknown:
-        raise InputError(f"loadings name {_listed(unknown)}, and the data have no such feature")
+        raise InputError(
+            f"loadings name {listed([*map(repr, unknown)])}, and the data have no such feature"
+        )
     found, known = np.zeros((len(values), len(names))), [name in places for name in own]
     found[:, [places[name] for name in own if name in places]] = values[:, known]
     missing = [name for name in names if name not in set(own)]
     if not missing:
         return found, ()
     have = "has" if len(missing) == 1 else "have"
-    return found, (f"{_listed(missing)} {have} no loadings, and count as zero",)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(map(repr, names[:MOST_NAMED])) + more
+    return found, (f"{listed([*map(repr, missing)])} {have} no loadings, and count as zero",)

@@ -13,7 +13,6 @@ from orthospca.data.problem import DataProblem
 from orthospca.model.limits import Watch
 from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
-from orthospca.model.stage import Subproblem
 from orthospca.search.listing import Listed, margin_of, supports_above
 from orthospca.search.outcome import Argument, Ground, Request, Rung, with_arguments
 from orthospca.search.sequence import Stages
@@ -97,8 +96,7 @@ class NearSearch:
             self._view = data.view(Request(self.size, previous, demand=demand), members)
         else:
             self._stages = MatrixStages(problem.covariance, settings, watch)
-            features = (demand.included, demand.excluded)
-            stage = Subproblem(problem.covariance, self.request.sparsity, previous, *features)
+            stage = self.request.stage_of(problem.covariance)
             part, self._places = stage.without_spent_features()
             self._banned = self._spent[:0]
             self._view = MatrixView(part)

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from orthospca._errors import InputError
 from orthospca._methods import Method
-from orthospca._typing import Array, IntArray
+from orthospca._typing import IntArray
 from orthospca.choosing.selection import Counter
 from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
@@ -33,7 +33,7 @@ from orthospca.model.validation import (
     validate_names,
     validate_sparsity,
 )
-from orthospca.paths.solving import path_as_set
+from orthospca.paths.solving import path_with
 
 T = TypeVar("T")
 
@@ -106,25 +106,6 @@ class Rows:
         return DataCovariance(self.values[rows], correlation=self.correlation)
 
 
-@dataclass(frozen=True, eq=False)
-class Sparse:
-    """A component, in so much memory as it has nonzeros.
-
-    Attributes
-    ----------
-    support : array of int
-    loadings : array
-    """
-
-    support: IntArray
-    loadings: Array
-
-    @classmethod
-    def all_of(cls, result: Result) -> tuple[Sparse, ...]:
-        """The components of a result."""
-        return tuple(cls(c.support, c.vector[c.support]) for c in result.stages)
-
-
 def seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
     """Return a seed for each of several draws: each is the same whatever becomes of the others."""
     if random_state is not None:
@@ -132,21 +113,11 @@ def seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
     return np.random.SeedSequence(random_state).spawn(count)
 
 
-def settings_of(
-    method: Any, eps: Any, gap: Any, time_limit: Any, node_limit: Any, n_jobs: Any, callback: Any
-) -> Settings:
+def settings_of(method: Any, *given: Any) -> Settings:
     """Check how the fits are to be done; a bad argument is a ``ValueError`` that names it."""
     if method == Method.DEFLATION:
         raise InputError("method must not be 'deflation': its components are not orthogonal")
-    return Settings.validate(
-        method=method,
-        eps=eps,
-        gap=gap,
-        time_limit=time_limit,
-        node_limit=node_limit,
-        n_jobs=n_jobs,
-        callback=callback,
-    )
+    return Settings.validate(method, *given)
 
 
 @dataclass(frozen=True)
@@ -179,6 +150,15 @@ class Share:
         return replace(settings, time_limit=left if math.isfinite(left) else None)
 
 
+def refuse_nothing(results: Sequence[Result], settings: Settings) -> None:
+    """Refuse to go on without components of all rows: there was no time, or Ctrl-C came at once."""
+    if results and all(result.stages for result in results):
+        return
+    if any(result.status is not Status.INTERRUPTED for result in results):
+        raise InputError(f"time_limit must be long enough to read X, got {settings.time_limit}")
+    raise KeyboardInterrupt("interrupted before a component was found")
+
+
 def end_of(settings: Settings) -> float:
     """The moment at which everything must have ended, if it begins now."""
     return math.inf if settings.time_limit is None else time.perf_counter() + settings.time_limit
@@ -208,13 +188,14 @@ class Asked:
     several: bool = True
     demands: Demands = NO_DEMANDS
 
-    def demanding(self, **asked: Any) -> Asked:
+    def demanding(self, include: Any, exclude: Any, relation: Any, *others: Any) -> Asked:
         """Return the same, with what is asked beyond the sparsity, as given."""
-        refuse_uncorrelated(asked.get("relation"))
+        refuse_uncorrelated(relation)
         n = self.rows.shape[1]
         count = validate_integer("n_components", self.n_components, 1, n, "the number of features")
         smallest = validate_sparsity(self.sparsities[0], count, n)
-        return replace(self, demands=Demands.validate(smallest, n, self.rows.names, **asked))
+        asked = (include, exclude, relation, *others)
+        return replace(self, demands=Demands.validate(smallest, n, self.rows.names, *asked))
 
     @property
     def by_rungs(self) -> bool:
@@ -242,7 +223,7 @@ class Asked:
         """Find the components, for each sparsity."""
         if self.several:
             given = (covariance, self.sparsities, self.n_components, settings)
-            return list(path_as_set(*given, callback=hear, demands=self.demands).results)
+            return list(path_with(*given, callback=hear, demands=self.demands).results)
         (sparsity,) = self.sparsities
         given = (covariance, sparsity, self.n_components, settings)
         return [solve_with(*given, callback=hear, asked=self.demands)]
@@ -263,6 +244,21 @@ class Asked:
         if len(results) < len(self.sparsities) or not all(result.stages for result in results):
             return None if share.end == math.inf else TOO_LATE
         return covariance, results
+
+    def fit_all(
+        self,
+        work: Callable[..., T | str | None],
+        parts: Iterable[tuple[Any, ...]],
+        known: Sequence[Result],
+        end: float,
+        callback: Counter | None,
+    ) -> tuple[list[T], Status | None]:
+        """Do some work for each part of the rows; see :func:`run_all`."""
+        if any(result.status is Status.INTERRUPTED for result in known):
+            return [], Status.INTERRUPTED
+        asked = self.starting_from(known)
+        jobs = [(asked, *part) for part in parts]
+        return run_all(work, jobs, end, self.settings.n_jobs, callback)
 
 
 def run_all(

@@ -13,11 +13,10 @@ from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 from orthospca.certificate.files import Certificate
 from orthospca.certificate.listing import make_list_certificate
-from orthospca.choosing._near import Near, NearSearch
+from orthospca.choosing._near import NearSearch
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
-from orthospca.facade import certified_by, read_matrix
-from orthospca.model.demands import Demands
+from orthospca.model.demands import Demands, vectors_of
 from orthospca.model.journal import Callback
 from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
@@ -26,6 +25,7 @@ from orthospca.model.validation import validate_integer, validate_names, validat
 from orthospca.numerics.rigor import ORTHOGONALITY
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.paths.shown import Shown, Table
+from orthospca.routes import certified_by, read_matrix
 
 __all__ = ["Alternatives", "alternatives"]
 
@@ -120,14 +120,20 @@ class Alternatives(Shown):
         """How many there are, and whether that is all."""
         number = f"{len(self)} support{'' if len(self) == 1 else 's'}"
         claim = "and proved that there is no other" if self.complete else self.note
-        return f"{number} within {self.tolerance:.3g} of the best variance, {claim}"
+        return f"{number} within {100 * self.tolerance:.3g} % of the best variance, {claim}"
+
+    def _shared(self) -> str:
+        """What all of them have in common."""
+        return f"in all of them: {', '.join(self.names(self.in_all)) or 'none'}"
 
     def table(self) -> Table:
         """Return a row for each of the best supports."""
         variances = [f"{variance:.6g}" for variance in self.variances[:MOST_ROWS]]
         names = [self.names(support) for support in self.supports[:MOST_ROWS]]
+        told = [f"… and {len(self) - MOST_ROWS} more"] if len(self) > MOST_ROWS else []
+        told += [self._claim(), *([self._shared()] if len(self) > 1 else [])]
         columns = {"variance": variances}
-        return Table("Choices of features", columns, self._claim(), names, "features")
+        return Table("Choices of features", columns, "; ".join(told), names, "features")
 
     def summary(self, most: int = 10) -> str:
         """Return the list in words: how many, the best of them, and what they share."""
@@ -137,7 +143,7 @@ class Alternatives(Shown):
         if len(self) > most:
             lines.append(f"… and {len(self) - most} more")
         if len(self) > 1:
-            lines.append(f"in all of them: {', '.join(self.names(self.in_all)) or 'none'}")
+            lines.append(self._shared())
         return "\n".join(lines)
 
 
@@ -222,8 +228,10 @@ def alternatives(
         near = NearSearch(problem, before, settings, watch).run(tolerance, most)
     certificate = None
     if certified is not None and not near.note:
-        given = (certified, problem.sparsity[0], before, near, tolerance)
-        certificate = _certificate(*given, problem.demands)
+        # What is listed, and why nothing else is.
+        pairs, limit = list(zip(near.supports, near.bests, strict=True)), problem.sparsity[0]
+        given = (*certified, limit, before.T, pairs, tolerance, near.proved, near.rungs)
+        certificate = make_list_certificate(*given, demands.manifest())
     return Alternatives(
         tuple(near.supports),
         near.values,
@@ -238,34 +246,11 @@ def alternatives(
     )
 
 
-def _certificate(
-    certified: tuple[Array, str],
-    sparsity: int,
-    previous: Array,
-    near: Near,
-    tolerance: float,
-    demands: Demands,
-) -> Certificate:
-    """What is listed, and why nothing else is."""
-    pairs = list(zip(near.supports, near.bests, strict=True))
-    asked = demands.manifest()
-    return make_list_certificate(
-        *certified, sparsity, previous.T, pairs, tolerance, near.proved, near.rungs, asked
-    )
-
-
 def _validate_previous(previous: Any, n: int, proof: bool) -> Array:
     """Return components as columns; for a proof they must be as exact as a checker asks for."""
     if previous is None:
         return np.zeros((n, 0))
-    try:
-        rows = np.asarray(previous, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"previous must be an array of numbers, got {previous!r}") from None
-    if rows.ndim != 2 or rows.shape[1] != n or not np.isfinite(rows).all():
-        raise InputError(
-            f"previous must be components in rows, of {n} features, got the shape {rows.shape}"
-        )
+    rows = vectors_of("previous", previous, n)
     off = float(np.abs(rows @ rows.T - np.eye(len(rows))).max(initial=0.0))
     if off > (1 if proof else 8) * ORTHOGONALITY:
         raise InputError(f"previous must be orthonormal rows, and they are off by {off:.2g}")

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from orthospca._errors import InputError
-from orthospca._methods import Objective
+from orthospca._methods import Method, Objective
 from orthospca._typing import Array
 from orthospca.choosing._auditing import Search, bound_of
 from orthospca.choosing._loadings import Loadings
@@ -31,7 +31,7 @@ from orthospca.model.validation import (
     validate_names,
     validate_nonnegative,
 )
-from orthospca.paths.shown import Shown, Table, plain
+from orthospca.paths.shown import Shown, Table
 
 #: A component is better if it has more variance by this share.
 BETTER = 1e-6
@@ -75,6 +75,7 @@ class Audit(Shown):
 
     PICTURES: ClassVar = ("audit",)
     REPORTED: ClassVar = "audit"
+    TOLD: ClassVar = ("sparsity", "upper_bounds", "gaps", "joint_gap", "better")
 
     loadings: Array
     numbers: tuple[int, ...]
@@ -203,13 +204,7 @@ class Audit(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python objects, as JSON has them."""
-        told = {"sparsity": list(self.sparsity), "joint_gap": plain(np.array([self.joint_gap]))[0]}
-        told["joint_upper_bound"] = plain(np.array([self.joint_upper_bound]))[0]
-        for name in ("upper_bounds", "gaps"):
-            told[name] = plain(getattr(self, name))
-        better = [None if result is None else result.to_dict() for result in self.better]
-        own = {name: value for name, value in super().to_dict().items() if name != "results"}
-        return own | told | {"better": better}
+        return {name: value for name, value in super().to_dict().items() if name != "results"}
 
 
 def audit(
@@ -282,16 +277,8 @@ def audit(
     """
     validate_choice("objective", objective, (Objective.STAGEWISE, Objective.JOINT))
     zero = validate_nonnegative("zero", zero)
-    settings = Settings.validate(
-        eps=eps,
-        gap=gap,
-        time_limit=time_limit,
-        node_limit=node_limit,
-        n_jobs=n_jobs,
-        callback=callback,
-        memory_limit=memory_limit,
-        proof=proof,
-    )
+    limits = (Method.BRANCH_AND_BOUND, eps, gap, time_limit, node_limit, n_jobs, callback)
+    settings = Settings.validate(*limits, memory_limit=memory_limit, proof=proof)
     began, end = time.perf_counter(), end_of(settings)
     given = _covariance(Q, correlation)
     n = given.shape[0]

@@ -17,7 +17,6 @@ from orthospca.choosing._resampling import (
     Rows,
     Share,
     end_of,
-    run_all,
     settings_of,
     worst,
 )
@@ -103,8 +102,7 @@ class CrossValidation(Shown):
     @property
     def best(self) -> int:
         """The sparsity with the largest :attr:`mean`, the smallest of several."""
-        self._need_folds()
-        return self.sparsities[int(np.argmax(self.mean))]
+        return self._smallest()
 
     @property
     def suggested(self) -> int:
@@ -114,21 +112,19 @@ class CrossValidation(Shown):
     @property
     def elbow(self) -> int:
         """The smallest sparsity whose mean is at least 90 % of the best one's."""
-        self._need_folds()
-        return self.sparsities[int(np.flatnonzero(self.mean >= ELBOW * self.mean.max())[0])]
+        return self._smallest(ELBOW)
 
     @property
     def one_standard_error(self) -> int:
         """The smallest sparsity whose mean is within one standard error of the best one's."""
-        self._need_folds()
-        best = int(np.argmax(self.mean))
-        margin = self.standard_error[best]
-        least = self.mean[best] - (margin if math.isfinite(margin) else 0.0)
-        return self.sparsities[int(np.flatnonzero(self.mean >= least)[0])]
+        return self._smallest(margin=float(np.nan_to_num(self.standard_error)[self.mean.argmax()]))
 
-    def _need_folds(self) -> None:
+    def _smallest(self, share: float = 1.0, margin: float = 0.0) -> int:
+        """The smallest sparsity that comes so near to the best."""
         if not self.n_folds:
             raise InputError("no fold was done: there is nothing to choose from")
+        enough = self.mean >= share * self.mean.max() - margin
+        return self.sparsities[int(enough.argmax())]
 
     def __repr__(self) -> str:
         chosen = f", suggested={self.suggested}" if self.n_folds else ""
@@ -256,19 +252,10 @@ def cross_validate_sparsity(
     limits = validate_sparsities(sparsities, n)
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
     asked, folds = Asked(rows, limits, count, settings), _folds(cv, m, groups, random_state)
-    asked = asked.demanding(
-        include=include,
-        exclude=exclude,
-        relation=relation,
-        previous=previous,
-        nonnegative=nonnegative,
-    )
+    asked = asked.demanding(include, exclude, relation, previous, nonnegative)
     results = [] if asked.by_rungs else asked.of_all_rows(whole, end, len(folds), callback)
-    done: list[tuple[Array, Array, Status]] = []
-    stopped: Status | None = Status.INTERRUPTED
-    if all(result.status is not Status.INTERRUPTED for result in results):
-        jobs = [(asked.starting_from(results), *fold) for fold in folds]
-        done, stopped = run_all(_measure, jobs, end, settings.n_jobs, callback)
+    done: list[tuple[Array, Array, Status]]
+    done, stopped = asked.fit_all(_measure, folds, results, end, callback)
     tables = np.array([each[:2] for each in done]).reshape(len(done), 2, len(limits), count)
     return CrossValidation(
         sparsities=limits,

@@ -13,7 +13,7 @@ from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.model import views
 from orthospca.model.result import Result, Status
-from orthospca.paths.shown import Shown, Table, plain
+from orthospca.paths.shown import Shown, Table
 
 #: Receives how many fits are done, and of how many; a true answer stops.
 Counter = Callable[[int, int], "bool | None"]
@@ -58,6 +58,7 @@ class Stability(Shown):
 
     PICTURES: ClassVar = ("stability",)
     REPORTED: ClassVar = "stability"
+    TOLD: ClassVar = ("feature_names", "indices")
 
     result: Result
     frequencies: Array
@@ -148,12 +149,14 @@ class Stability(Shown):
         order = np.lexsort((np.arange(len(row)), vector == 0, -row)).tolist()
         return [j for j in order if row[j] >= LISTED or vector[j]]
 
+    @property
+    def drawn(self) -> str:
+        """How many resamples there are, of which rows."""
+        how = "drawn with replacement" if self.bootstrap else "without replacement"
+        return f"{self.n_resamples} resamples of {self.n_rows} of {self.n_samples} rows, {how}"
+
     def _meaning(self) -> str:
-        drawn = "drawn with replacement" if self.bootstrap else "without replacement"
-        text = (
-            f"{self.n_resamples} resamples of {self.n_rows} of {self.n_samples} rows, {drawn}; "
-            f"{self.certified} of them certified within tolerance"
-        )
+        text = f"{self.drawn}; {self.certified} of them certified within tolerance"
         return f"{text}; interrupted" if self.status is Status.INTERRUPTED else text
 
     def to_frame(self) -> Any:
@@ -167,11 +170,6 @@ class Stability(Shown):
         table = pandas.DataFrame(self.frequencies.T, index=index, columns=columns)
         table["any"] = self.overall
         return table
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python objects, as JSON has them."""
-        indices = {"feature_names": list(self.feature_names), "indices": plain(self.indices)}
-        return super().to_dict() | indices
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -25,6 +25,7 @@ from orthospca.choosing._resampling import (
     Share,
     end_of,
     heartbeat,
+    refuse_nothing,
     run_all,
     seeds,
     settings_of,
@@ -38,7 +39,7 @@ from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.tolerance import Tolerance
 from orthospca.model.validation import validate_integer, validate_nonnegative
-from orthospca.paths.shown import Shown, Table, plain
+from orthospca.paths.shown import Shown, Table
 
 #: Share of a column below which nothing of it is left but rounding.
 SPENT = 1e-9
@@ -66,6 +67,7 @@ class Significance(Shown):
 
     PICTURES: ClassVar = ("significance",)
     REPORTED: ClassVar = "significance"
+    TOLD: ClassVar = ("variances", "p_values", "n_components")
 
     result: Result
     null: Array
@@ -133,11 +135,6 @@ class Significance(Shown):
         if self.status is not Status.OPTIMAL:
             text += f"; not all permutations were done: {self.status.value}"
         return text
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python objects, as JSON has them."""
-        told = {"variances": plain(self.variances), "p_values": plain(self.p_values)}
-        return super().to_dict() | told | {"n_components": self.n_components}
 
 
 def significance(
@@ -223,10 +220,7 @@ def significance(
     own = Share(end, 2).of(settings, time.perf_counter())
     hear = heartbeat(callback, (), count)
     result = solve_with(whole, sparsity, n_components, own, callback=hear, names=rows.names)
-    if not result.stages and result.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt("interrupted before a component was found")
-    if not result.stages:
-        raise InputError(f"time_limit must be long enough to read X, got {settings.time_limit}")
+    refuse_nothing([result], settings)
     fast = replace(settings, tolerance=Tolerance(0.0, null_gap), n_jobs=None)
     draws = seeds(random_state, len(result) * count)
     jobs = [

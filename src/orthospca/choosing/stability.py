@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
 
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
@@ -21,9 +22,8 @@ from orthospca.choosing._resampling import (
     Asked,
     Rows,
     Share,
-    Sparse,
     end_of,
-    run_all,
+    refuse_nothing,
     seeds,
     settings_of,
     worst,
@@ -40,7 +40,7 @@ __all__ = ["Stability", "StabilityPath", "match_components", "stability", "stabi
 TIE = 1e-9
 
 #: Components of one resample for each sparsity, with the status of each fit.
-Fit = list[tuple[tuple[Sparse, ...], Status]]
+Fit = list[tuple[csr_array, Status]]
 
 
 def stability(
@@ -123,18 +123,12 @@ def stability(
     >>> found.selected(0.9)[0]
     ('total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines')
     """
-    draws = _Draws(n_resamples, bootstrap, fraction, random_state)
+    draws = (n_resamples, bootstrap, fraction, random_state)
     settings = settings_of(method, eps, gap, time_limit, node_limit, n_jobs, callback)
     sparsity = list(sparsity) if isinstance(sparsity, Iterable) else sparsity
     rows, whole = Rows.validate(X, correlation, feature_names)
     asked = Asked(rows, [sparsity], n_components, settings, several=False)
-    asked = asked.demanding(
-        include=include,
-        exclude=exclude,
-        relation=relation,
-        previous=previous,
-        nonnegative=nonnegative,
-    )
+    asked = asked.demanding(include, exclude, relation, previous, nonnegative)
     return _resample(asked, whole, draws, callback)[0]
 
 
@@ -193,61 +187,42 @@ def stability_path(
     >>> path.indices.shape
     (3, 1)
     """
-    draws = _Draws(n_resamples, bootstrap, fraction, random_state)
+    draws = (n_resamples, bootstrap, fraction, random_state)
     settings = settings_of(method, eps, gap, time_limit, node_limit, n_jobs, callback)
     rows, whole = Rows.validate(X, correlation, feature_names)
     asked = Asked(rows, validate_sparsities(sparsities, rows.shape[1]), n_components, settings)
-    asked = asked.demanding(
-        include=include,
-        exclude=exclude,
-        relation=relation,
-        previous=previous,
-        nonnegative=nonnegative,
-    )
+    asked = asked.demanding(include, exclude, relation, previous, nonnegative)
     found = _resample(asked, whole, draws, callback)
     return StabilityPath(tuple(each.result.sparsity[0] for each in found), tuple(found))
 
 
-@dataclass(frozen=True)
-class _Draws:
-    """How rows are drawn, as it was asked for."""
-
-    n_resamples: Any
-    bootstrap: Any
-    fraction: Any
-    random_state: Any
-
-    def of(self, m: int) -> list[IntArray]:
-        """The rows of each resample."""
-        count = validate_integer("n_resamples", self.n_resamples, 2)
-        bootstrap = validate_flag("bootstrap", self.bootstrap)
-        size = _size(self.fraction, bootstrap, m)
-        generators = map(np.random.default_rng, seeds(self.random_state, count))
-        drawn = (rng.choice(m, size=size, replace=bootstrap) for rng in generators)
-        return [np.sort(rows).astype(np.intp) for rows in drawn]
+def _drawn(
+    m: int, n_resamples: Any, bootstrap: Any, fraction: Any, random_state: Any
+) -> list[IntArray]:
+    """The rows of each resample."""
+    count = validate_integer("n_resamples", n_resamples, 2)
+    size = _size(fraction, validate_flag("bootstrap", bootstrap), m)
+    generators = map(np.random.default_rng, seeds(random_state, count))
+    drawn = (rng.choice(m, size=size, replace=bool(bootstrap)) for rng in generators)
+    return [np.sort(rows).astype(np.intp) for rows in drawn]
 
 
 def _resample(
-    asked: Asked, whole: DataCovariance, draws: _Draws, callback: Counter | None
+    asked: Asked, whole: DataCovariance, draws: tuple[Any, ...], callback: Counter | None
 ) -> list[Stability]:
     """Find the components of all rows, and those of each resample."""
     settings, rows = asked.settings, asked.rows
     end = end_of(settings) - rows.seconds
-    m = rows.shape[0]
-    parts = draws.of(m)
+    parts = _drawn(rows.shape[0], *draws)
     reference = asked.of_all_rows(whole, end, len(parts), callback)
-    if not reference or any(not result.stages for result in reference):
-        if any(result.status is not Status.INTERRUPTED for result in reference):
-            raise InputError(f"time_limit must be long enough to read X, got {settings.time_limit}")
-        raise KeyboardInterrupt("interrupted before a component was found")
+    refuse_nothing(reference, settings)
     reference = [replace(result, feature_names=rows.names) for result in reference]
-    fits: list[Fit] = []
-    stopped: Status | None = Status.INTERRUPTED
-    if all(result.status is not Status.INTERRUPTED for result in reference):
-        jobs = [(asked.starting_from(reference), part) for part in parts]
-        fits, stopped = run_all(_fit, jobs, end, settings.n_jobs, callback)
+    each = [(part,) for part in parts]
+    fits: list[Fit]
+    fits, stopped = asked.fit_all(_fit, each, reference, end, callback)
+    drawn = {"n_rows": len(parts[0]), "n_samples": rows.shape[0], "bootstrap": bool(draws[1])}
     return [
-        _count(result, [fit[i] for fit in fits], len(parts[0]), m, bool(draws.bootstrap), stopped)
+        _count(result, [fit[i] for fit in fits], stopped, drawn)
         for i, result in enumerate(reference)
     ]
 
@@ -276,33 +251,28 @@ def _fit(
     found = asked.fit(part, share, hear)
     if not isinstance(found, tuple):
         return found
-    return [(Sparse.all_of(result), result.status) for result in found[1]]
+    return [(csr_array(result.components), result.status) for result in found[1]]
 
 
 def _count(
     result: Result,
-    fits: list[tuple[tuple[Sparse, ...], Status]],
-    size: int,
-    m: int,
-    bootstrap: bool,
+    fits: list[tuple[csr_array, Status]],
     stopped: Status | None,
+    drawn: dict[str, Any],
 ) -> Stability:
     """Match the components of each resample, and count which features they use."""
     K, n = result.n_components, result.n_features
     counts, anywhere = np.zeros((K, n)), np.zeros(n)
     similarities, overlaps = np.zeros((len(fits), K)), np.zeros((len(fits), K))
-    reference = Sparse.all_of(result)
+    reference = result.components != 0
     for b, (components, _) in enumerate(fits):
-        used = np.zeros(n, dtype=bool)
-        for component in components:
-            used[component.support] = True
-        anywhere += used
+        used = components.toarray() != 0
+        anywhere += used.any(axis=0)
         for k, partner, cosine in match_components(result.components, components):
-            own, its = reference[k].support, components[partner].support
-            counts[k, its] += 1
+            own, its = reference[k], used[partner]
+            counts[k] += its
             similarities[b, k] = cosine
-            shared = len(np.intersect1d(own, its, assume_unique=True))
-            overlaps[b, k] = shared / (len(own) + len(its) - shared)
+            overlaps[b, k] = (own & its).sum() / (own | its).sum()
     done = max(len(fits), 1)
     statuses = [status for _, status in fits]
     return Stability(
@@ -312,32 +282,26 @@ def _count(
         similarities=similarities,
         overlaps=overlaps,
         n_resamples=len(fits),
-        n_rows=size,
-        n_samples=m,
-        bootstrap=bootstrap,
-        certified=sum(status in (Status.OPTIMAL, Status.EXHAUSTED) for status in statuses),
+        certified=sum(status.finished for status in statuses),
         status=worst([result.status, *statuses], stopped),
+        **drawn,
     )
 
 
-def match_components(
-    reference: Array, components: Sequence[Sparse]
-) -> list[tuple[int, int, float]]:
+def match_components(reference: Array, components: csr_array) -> list[tuple[int, int, float]]:
     """Match components one to one so that the sum of ``|cos|`` between partners is largest.
 
     Parameters
     ----------
     reference : array of shape (K, n)
-    components : sequence of Sparse
+    components : sparse array of shape (L, n)
 
     Returns
     -------
     list of (int, int, float)
         Place in the reference, place among the others, and ``|cos|``; ascending by the first.
     """
-    cosines = np.zeros((len(reference), len(components)))
-    for i, component in enumerate(components):
-        cosines[:, i] = np.abs(reference[:, component.support] @ component.loadings)
+    cosines = np.abs(components @ reference.T).T
     preferred = cosines + TIE * np.eye(*cosines.shape)
     left, right = linear_sum_assignment(preferred, maximize=True)
     return [

@@ -19,12 +19,14 @@ class DataProblem:
     covariance : DataCovariance
     sparsity : tuple of int
         One limit for each component asked for.
+    feature_names : tuple of str, or None
     demands : Demands
         What is asked of the components beyond their sparsity.
     """
 
     covariance: DataCovariance
     sparsity: tuple[int, ...]
+    feature_names: tuple[str, ...] | None = None
     demands: Demands = NO_DEMANDS
 
     @classmethod
@@ -32,17 +34,12 @@ class DataProblem:
         """Check the arguments of ``solve``; a bad one is a ``ValueError`` that names it."""
         n = Q.n_features
         count = validate_integer("n_components", n_components, 1, n, "the number of features")
-        return cls(Q, validate_sparsity(sparsity, count, n))
+        return cls(Q, validate_sparsity(sparsity, count, n), Q.feature_names)
 
     @property
     def n_features(self) -> int:
         """The order of Q."""
         return self.covariance.n_features
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the features, if the data have them."""
-        return self.covariance.feature_names
 
     @property
     def total_variance(self) -> float:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from orthospca._errors import InputError
-from orthospca.interface.tables import Table
-
 if TYPE_CHECKING:
     from orthospca import Audit, Significance
     from orthospca.choosing.cross_validation import CrossValidation
@@ -15,14 +12,6 @@ if TYPE_CHECKING:
     from orthospca.path import SparsityPath
 
 Rows = Iterator[Sequence[object]]
-
-
-def need_rows(who: str, is_matrix: bool, table: Table) -> None:
-    """Refuse a matrix without its rows, and rows with holes."""
-    if is_matrix:
-        raise InputError(f"{who} observations, but DATA is a matrix")
-    if table.has_missing:
-        raise InputError(f"{who} complete rows: use --missing drop-rows or --missing mean")
 
 
 def path_rows(found: SparsityPath) -> Rows:

@@ -156,7 +156,9 @@ class Folder:
                     csv.writer(file).writerows(content)
         return self.path / name
 
-    def keep_earlier(self, names: Iterable[str], record: str, run: Run, status: str) -> Path | None:
+    def keep_earlier(
+        self, names: Iterable[str], record: str, run: Run, finished: bool
+    ) -> Path | None:
         """Put the files of an earlier run aside, unless it asked for the same and knew no more.
 
         Parameters
@@ -167,8 +169,8 @@ class Folder:
             The one among them that says what was asked.
         run : Run
             Of now.
-        status : str
-            How it ended: if it was stopped, an earlier run that was not is not replaced.
+        finished : bool
+            Whether it came to its end: if it was stopped, an earlier run that was not is kept.
 
         Returns
         -------
@@ -179,7 +181,7 @@ class Folder:
         if not there:
             return None
         asked, ended = _recorded(self.path / record)
-        if run.asks_the_same(asked) and (_finished(status) or not _finished(ended)):
+        if run.asks_the_same(asked) and (finished or not _finished(ended)):
             return None
         number = 1
         while (self.path / f"earlier-{number}").exists():

@@ -15,13 +15,15 @@ import numpy as np
 from orthospca._errors import InputError
 from orthospca._methods import Relation
 from orthospca._typing import Array, IntArray
-from orthospca.model.validation import column_name, validate_choice, validate_flag
+from orthospca.model.validation import column_name, listed, validate_choice, validate_flag
 
 #: Vectors whose smallest singular value, at unit length, is below this count as dependent.
 DEPENDENT = 1e-8
 #: A vector that is offered may be so far from orthogonal to others: it is solved on its support.
 NOT_ORTHOGONAL = 1e-6
 
+#: What may be asked of components beyond their sparsity: arguments of ``solve``.
+DEMANDED = ("include", "exclude", "relation", "previous", "nonnegative", "start")
 #: One list of features for each component.
 Lists = tuple[tuple[int, ...], ...]
 
@@ -104,13 +106,12 @@ class Demands:
         limits: Sequence[int],
         n: int,
         names: Sequence[str] | None,
-        *,
         include: Any = None,
         exclude: Any = None,
-        previous: Any = None,
-        start: Any = None,
         relation: Any = Relation.ORTHOGONAL,
+        previous: Any = None,
         nonnegative: Any = False,
+        start: Any = None,
     ) -> Demands:
         """Check the arguments of ``solve``; a bad one is a ``ValueError`` that names it.
 
@@ -122,7 +123,7 @@ class Demands:
             Features.
         names : sequence of str or None
             Theirs.
-        include, exclude, previous, start, relation, nonnegative
+        include, exclude, relation, previous, nonnegative, start
             As given.
         """
         validate_choice("relation", relation, Relation)
@@ -156,17 +157,14 @@ class Demands:
 
     def manifest(self) -> dict[str, Any]:
         """Return what a certificate says of it; nothing, if nothing is asked."""
-        told: dict[str, Any] = {}
-        for name, lists in (("include", self.include), ("exclude", self.exclude)):
-            if lists:
-                told[name] = [list(features) for features in lists]
-        if self.relation is not Relation.ORTHOGONAL:
-            told["relation"] = str(self.relation)
-        if self.nonnegative:
-            told["nonnegative"] = True
-        if self.previous is not None:
-            told["previous"] = len(self.previous)
-        return told
+        told = {
+            "include": [list(features) for features in self.include],
+            "exclude": [list(features) for features in self.exclude],
+            "relation": "" if self.relation is Relation.ORTHOGONAL else str(self.relation),
+            "nonnegative": self.nonnegative,
+            "previous": 0 if self.previous is None else len(self.previous),
+        }
+        return {name: value for name, value in told.items() if value}
 
     @property
     def disjoint(self) -> bool:
@@ -325,9 +323,7 @@ def _indices(features: Iterable[int]) -> IntArray:
 def _named(features: Iterable[int], names: Sequence[str] | None) -> str:
     """Some features in a message: their names, or their numbers."""
     what = "feature " if names is None else ""
-    shown = list(features)
-    more = f" and {len(shown) - 6} more" if len(shown) > 6 else ""
-    return ", ".join(f"{what}{column_name(names, j)}" for j in shown[:6]) + more
+    return listed([f"{what}{column_name(names, j)}" for j in features])
 
 
 def _lists(name: str, given: Any, count: int, n: int, names: Sequence[str] | None) -> Lists:
@@ -366,13 +362,9 @@ def _one_list(
         if isinstance(entry, str):
             places = [j for j, known in enumerate(names or ()) if known == entry]
             if len(places) != 1:
-                known = (
-                    "has no names, so that features are numbers"
-                    if names is None
-                    else (
-                        "has no such feature" if not places else f"has {len(places)} of that name"
-                    )
-                )
+                known = f"has {len(places)} of that name" if places else "has no such feature"
+                if names is None:
+                    known = "has no names, so that features are numbers"
                 raise InputError(f"{name} names {str(entry)!r}, and Q {known}")
             found += places
         elif isinstance(entry, int | np.integer) and not isinstance(entry, bool):
@@ -388,8 +380,8 @@ def _one_list(
     return tuple(sorted(found))
 
 
-def _rows(name: str, given: Any, n: int) -> Array:
-    """Vectors that are not zero, as rows."""
+def vectors_of(name: str, given: Any, n: int) -> Array:
+    """Return vectors as rows of finite numbers, or raise ``ValueError``."""
     try:
         rows = np.array(given, dtype=float, ndmin=2)
     except (TypeError, ValueError):
@@ -398,6 +390,12 @@ def _rows(name: str, given: Any, n: int) -> Array:
         raise InputError(f"{name} must be vectors of {n} features in rows, got shape {rows.shape}")
     if not np.isfinite(rows).all():
         raise InputError(f"{name} must be finite, got {rows[~np.isfinite(rows)][0]}")
+    return rows
+
+
+def _rows(name: str, given: Any, n: int) -> Array:
+    """Vectors that are not zero, as rows."""
+    rows = vectors_of(name, given, n)
     largest = np.abs(rows).max(axis=1, initial=0.0)
     if not (largest > 0).all():
         raise InputError(f"{name}: vector {int(np.argmin(largest)) + 1} is zero")

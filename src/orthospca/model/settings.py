@@ -64,15 +64,15 @@ class Settings:
     @classmethod
     def validate(
         cls,
-        *,
         method: Any = Method.BRANCH_AND_BOUND,
         eps: Any = 0.0,
         gap: Any = 1e-4,
         time_limit: Any = None,
         node_limit: Any = None,
         n_jobs: Any = None,
-        random_state: Any = None,
         callback: Any = None,
+        *,
+        random_state: Any = None,
         tuning: Tuning | None = None,
         proof: Any = False,
         objective: Any = Objective.STAGEWISE,

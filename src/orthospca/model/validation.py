@@ -125,12 +125,11 @@ def validate_complete(X: Any, names: Sequence[str] | None) -> None:
     found, counts = np.unique(columns, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     what = "feature " if names is None else ""
-    shown = ", ".join(f"{counts[k]} in {what}{column_name(names, found[k])}" for k in order[:6])
-    more = f" and {len(found) - 6} more features" if len(found) > 6 else ""
+    shown = [f"{counts[k]} in {what}{column_name(names, found[k])}" for k in order]
     noun = "value" if len(rows) == 1 else "values"
     raise InputError(
         f"X contains NaN: {len(rows)} missing {noun} in {len(found)} of {X.shape[1]} features "
-        f"({shown}{more}), the first at row {rows[first]}, feature "
+        f"({listed(shown)}), the first at row {rows[first]}, feature "
         f"{column_name(names, columns[first])}; fill them in first, as "
         "make_pipeline(SimpleImputer(), OrthogonalSparsePCA()) does, or leave these rows out"
     )
@@ -227,9 +226,14 @@ def validate_path(name: str, value: Any) -> Path | None:
     return Path(value)
 
 
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Some names, or other words, in a message: the first, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def _columns(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:6])) + (", …" if len(names) > 6 else "")
-    return f"column{'' if len(names) == 1 else 's'} {shown}"
+    return f"column{'' if len(names) == 1 else 's'} {listed([*map(repr, names)])}"
 
 
 def _if_data(shape: tuple[int, ...]) -> str:

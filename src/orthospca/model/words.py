@@ -102,31 +102,15 @@ def lines(result: Result) -> list[Line]:
     found = []
     for k, c in enumerate(result.stages, start=1):
         value = c.variance if c.deflated_variance is None else c.deflated_variance
-        closed = c.status in (Status.OPTIMAL, Status.PART_OF_SET)
-        found.append(
-            Line(
-                str(k),
-                c.variance,
-                rounded_up(c.upper_bound) if together else c.upper_bound,
-                gap_of(value, c.upper_bound, closed),
-                None if together else c.nodes,
-                None if together else c.runtime,
-                c.status.value,
-                c.deflated_variance,
-            )
-        )
+        gap = gap_of(value, c.upper_bound, c.status in (Status.OPTIMAL, Status.PART_OF_SET))
+        upper = rounded_up(c.upper_bound) if together else c.upper_bound
+        nodes, seconds = (None, None) if together else (c.nodes, c.runtime)
+        ended = (c.status.value, c.deflated_variance)
+        found.append(Line(str(k), c.variance, upper, gap, nodes, seconds, *ended))
     if together:
-        found.append(
-            Line(
-                "all",
-                result.joint_variance,
-                rounded_up(result.joint_upper_bound),
-                gap_of_set(result),
-                result.nodes,
-                math.fsum(c.runtime for c in result.stages),
-                result.status.value,
-            )
-        )
+        bounds = (result.joint_variance, rounded_up(result.joint_upper_bound), gap_of_set(result))
+        spent = (result.nodes, math.fsum(c.runtime for c in result.stages))
+        found.append(Line("all", *bounds, *spent, result.status.value))
     return found
 
 
@@ -275,101 +259,69 @@ def advice(result: Result, spelled: Callable[[str], str] = str) -> str:
     return f"To continue, {more}; or accept {less}."
 
 
-#: What every certificate means, whatever was asked for.
+#: What a certificate says: the sentence that a paragraph is about, if it has one, ends with a bar.
 _POPULATION = (
-    "",
     "A proof is about the matrix, not the population it was sampled from: another sample may give "
-    "other components.",
+    "other components."
 )
 _STAGE = (
-    "",
     "The k-th component maximises the variance xᵀQx over all unit vectors x with at most p nonzero "
     "loadings that are orthogonal to the components before it. Finding a good one is easy; "
     "knowing how good it is takes a proof. The upper bound is proved for the given matrix: no "
     "choice of variables and loadings has more variance. The gap, (upper bound − variance) / "
     "variance, is what is left to prove, and a component is called optimal only if its gap is "
-    "within the tolerance.",
+    "within the tolerance."
 )
 _CONDITIONAL = "The certificate of a component is conditional on the components before it."
 _NOT_THE_SET = (
     "It is not claimed that the components together explain the most variance of any such set."
 )
 _STOPPED = (
-    "",
     "If a limit or an interrupt stopped the search, the component is still feasible and its bound "
     "still valid: only the gap is larger. “Exhausted” means it is proved that no further "
-    "vector with so few nonzero loadings is orthogonal to all those found.",
+    "vector with so few nonzero loadings is orthogonal to all those found."
 )
 _EXPLANATIONS = {
     "stagewise": (
         _STAGE,
-        (
-            _CONDITIONAL,
-            "Where a stage has several optima, or is solved to a tolerance, another choice could "
-            f"lead to other components later. {_NOT_THE_SET}",
-        ),
+        f"{_CONDITIONAL}|Where a stage has several optima, or is solved to a tolerance, another "
+        f"choice could lead to other components later. {_NOT_THE_SET}",
         _STOPPED,
     ),
     "lexicographic": (
         _STAGE,
-        (
-            _CONDITIONAL,
-            "Where several choices of variables are within the tolerance of the best of a stage, "
-            "the one that makes the next component largest is chosen, then the one after it, and "
-            f"so on; the result says whether all such ties were examined. {_NOT_THE_SET}",
-        ),
+        f"{_CONDITIONAL}|Where several choices of variables are within the tolerance of the best "
+        "of a stage, the one that makes the next component largest is chosen, then the one after "
+        f"it, and so on; the result says whether all such ties were examined. {_NOT_THE_SET}",
         _STOPPED,
     ),
     "joint": (
-        (
-            "",
-            "The components are orthogonal unit vectors with at most p nonzero loadings each whose "
-            "variances xᵀQx have the largest sum. The upper bound of the set is proved for the "
-            "given matrix: no choice of variables and loadings has more variance in total. The gap "
-            "of the set, (upper bound − total) / total, is what is left to prove, and the set is "
-            "called optimal only if its gap is within the tolerance.",
-        ),
-        (
-            "It is the set that is certified, not each component.",
-            "A component of the best set need not be the best single one, and adding a component "
-            f"may change all of them. {IN_ITS_PLACE}",
-        ),
-        (
-            "",
-            "If a limit or an interrupt stopped the search, the set is still feasible and its "
-            "bound still valid: only the gap is larger.",
-        ),
+        "The components are orthogonal unit vectors with at most p nonzero loadings each whose "
+        "variances xᵀQx have the largest sum. The upper bound of the set is proved for the given "
+        "matrix: no choice of variables and loadings has more variance in total. The gap of the "
+        "set, (upper bound − total) / total, is what is left to prove, and the set is called "
+        "optimal only if its gap is within the tolerance.",
+        "It is the set that is certified, not each component.|A component of the best set need not "
+        "be the best single one, and adding a component may change all of them. " + IN_ITS_PLACE,
+        "If a limit or an interrupt stopped the search, the set is still feasible and its bound "
+        "still valid: only the gap is larger.",
     ),
     "uncorrelated": (
-        (
-            "",
-            _STAGE[1].replace(
-                "that are orthogonal to the components before it",
-                "whose scores are uncorrelated with those of the components before it",
-            ),
+        _STAGE.replace(
+            "that are orthogonal to the components before it",
+            "whose scores are uncorrelated with those of the components before it",
         ),
-        (
-            "The components need not be orthogonal.",
-            f"What they explain does not add up. {_CONDITIONAL}",
-        ),
-        (
-            "",
-            _STOPPED[1].replace(
-                "is orthogonal to all those found", "has scores uncorrelated with all those found"
-            ),
+        "The components need not be orthogonal.|What they explain does not add up. " + _CONDITIONAL,
+        _STOPPED.replace(
+            "is orthogonal to all those found", "has scores uncorrelated with all those found"
         ),
     ),
     "deflation": (
-        (
-            "",
-            "The k-th component maximises xᵀAx over all unit vectors x with at most p nonzero "
-            "loadings, where A is the matrix adjusted for the components before it. The upper "
-            "bound and the gap are for A.",
-        ),
-        (
-            "Components found by deflation are not orthogonal.",
-            "Their variances in the given matrix overlap, and nothing is proved about them.",
-        ),
+        "The k-th component maximises xᵀAx over all unit vectors x with at most p nonzero "
+        "loadings, where A is the matrix adjusted for the components before it. The upper bound "
+        "and the gap are for A.",
+        "Components found by deflation are not orthogonal.|Their variances in the given matrix "
+        "overlap, and nothing is proved about them.",
         _STOPPED,
     ),
 }
@@ -397,4 +349,5 @@ def explanation(kind: str = "stagewise") -> tuple[tuple[str, str], ...]:
     tuple of pairs of str
         The sentence that a paragraph is about, or nothing; and the rest of it.
     """
-    return (*_EXPLANATIONS[kind], _POPULATION)
+    parts = (text.rpartition("|") for text in (*_EXPLANATIONS[kind], _POPULATION))
+    return tuple((about, rest) for about, _, rest in parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 from os import PathLike
 from typing import Any, ClassVar
@@ -20,6 +21,8 @@ class Shown:
     PICTURES: ClassVar[tuple[str, ...]]
     #: What it is called by :func:`orthospca.report.write_choice_report`.
     REPORTED: ClassVar[str]
+    #: What :meth:`to_dict` has beside the fields.
+    TOLD: ClassVar[tuple[str, ...]] = ()
 
     def table(self) -> Table:
         """Return the table that terminals, notebooks and reports show."""
@@ -31,7 +34,8 @@ class Shown:
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python objects, as JSON has them."""
         made: Any = self
-        return {each.name: plain(getattr(self, each.name)) for each in fields(made)}
+        names = (*(each.name for each in fields(made)), *self.TOLD)
+        return {name: plain(getattr(self, name)) for name in names}
 
     def summary(self, width: int = views.WIDTH) -> str:
         """Return a table that a person can read.
@@ -80,6 +84,8 @@ def plain(value: Any) -> Any:
         numbers: Any = value.astype(object)
         numbers[~np.isfinite(value)] = None
         return numbers.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if isinstance(value, Status):
         return value.name
     if isinstance(value, tuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from orthospca._methods import Method
 from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
-from orthospca.facade import can_do_without, formed_in_time, is_formed, solve_with
+from orthospca.facade import solve_with
 from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Progress, Result, Status
@@ -30,6 +30,7 @@ from orthospca.model.validation import (
 from orthospca.numerics.rounding import add_up
 from orthospca.paths.links import Links, taken_over
 from orthospca.paths.result import SparsityPath
+from orthospca.routes import can_do_without, formed_in_time, is_formed
 from orthospca.wide.stage import WideProblem
 
 #: A sparsity that was left open is tried again with at least so many times the seconds it had.
@@ -111,29 +112,13 @@ def sparsity_path(
     >>> path.status.name
     'OPTIMAL'
     """
-    settings = Settings.validate(
-        method=method,
-        eps=eps,
-        gap=gap,
-        time_limit=time_limit,
-        node_limit=node_limit,
-        n_jobs=n_jobs,
-        random_state=random_state,
-        callback=callback,
-        memory_limit=memory_limit,
-    )
+    limits = (method, eps, gap, time_limit, node_limit, n_jobs, callback)
+    settings = Settings.validate(*limits, random_state=random_state, memory_limit=memory_limit)
     given = (Q, sparsities, n_components, settings, threshold, callback, feature_names)
-    asked = {
-        "include": include,
-        "exclude": exclude,
-        "relation": relation,
-        "previous": previous,
-        "nonnegative": nonnegative,
-    }
-    return path_as_set(*given, asked)
+    return path_with(*given, (include, exclude, relation, previous, nonnegative))
 
 
-def path_as_set(
+def path_with(
     Q: Any,
     sparsities: Iterable[int],
     n_components: Any,
@@ -141,7 +126,7 @@ def path_as_set(
     threshold: Any = 0.0,
     callback: PathCallback | None = None,
     feature_names: Any = None,
-    demands: Mapping[str, Any] | Demands = NO_DEMANDS,
+    demands: Sequence[Any] | Demands = NO_DEMANDS,
 ) -> SparsityPath:
     """As :func:`sparsity_path`, with its settings in one piece."""
     asked: tuple[int, ...] = ()
@@ -159,7 +144,7 @@ def path_as_set(
     asked = validate_sparsities(sparsities, n)
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
     if not isinstance(demands, Demands):
-        demands = Demands.validate([asked[0]] * count, n, names, **demands)
+        demands = Demands.validate([asked[0]] * count, n, names, *demands)
     covariance = _covariance_of(given, settings, threshold, watch, demands)
     if covariance is None or watch.interrupted:
         # No sparsity was reached: there was no time to form the matrix.

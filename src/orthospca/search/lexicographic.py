@@ -200,7 +200,8 @@ class _Search:
             status = Status.OPTIMAL if self.tolerance.met(value, upper) else outcome.status
             if status is Status.OPTIMAL and not self.tolerance.met(value, upper):
                 status = Status.PRECISION
-            components.append(Component(vector, value, upper, status, outcome.nodes))
+            by = outcome.closed_by
+            components.append(Component(vector, value, upper, status, outcome.nodes, closed_by=by))
             ladders.append(outcome.rungs)
         found = tuple(components)
         status_of_all = overall_status(found, len(self.limits), exhausted)

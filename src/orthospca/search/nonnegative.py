@@ -23,6 +23,7 @@ from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome, Request, Resumption, Rung, Rungs
+from orthospca.search.stages import MatrixStages
 from orthospca.supports.best import Candidate
 from orthospca.supports.heuristics import improved_start
 from orthospca.supports.nonnegative import Leaf, best_nonnegative, nonnegative_part
@@ -31,26 +32,11 @@ from orthospca.supports.nonnegative import Leaf, best_nonnegative, nonnegative_p
 CLOSED = (Status.OPTIMAL, Status.PRECISION)
 
 
-class NonnegativeStages:
-    """Each stage on the matrix Q⁺, and where that leaves a gap on parts of it.
-
-    Parameters
-    ----------
-    covariance : array of shape (n, n)
-    settings : Settings
-    watch : Watch
-    note : str
-        Why it is not split into blocks, if that was a choice.
-    """
-
-    nested = True
+class NonnegativeStages(MatrixStages):
+    """Each stage on the matrix Q⁺, and where that leaves a gap on parts of it."""
 
     def __init__(self, covariance: Array, settings: Settings, watch: Watch, note: str = "") -> None:
-        self.n_features = len(covariance)
-        self.note = note
-        self._covariance = covariance
-        self._settings = settings
-        self._watch = watch
+        super().__init__(covariance, settings, watch, note)
         # What a certificate rests on is the same matrix for every stage.
         self._part = nonnegative_part(covariance) if settings.proof else None
 

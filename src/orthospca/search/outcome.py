@@ -14,6 +14,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.bounds.conditioning.steps import NO_STEPS, Tree
 from orthospca.model.demands import NO_DEMAND, Demand
 from orthospca.model.result import ClosedBy, Status
+from orthospca.model.stage import Subproblem
 from orthospca.supports.best import Candidate
 
 
@@ -50,6 +51,11 @@ class Request:
     def best_hint(self) -> Candidate | None:
         """The hint of largest value."""
         return max(self.hints, key=lambda hint: hint.value, default=None)
+
+    def stage_of(self, covariance: Array) -> Subproblem:
+        """Return the stage, on a matrix."""
+        asked = (self.demand.included, self.demand.excluded)
+        return Subproblem(covariance, self.sparsity, self.previous, *asked)
 
 
 class Ground(IntEnum):

@@ -47,13 +47,7 @@ class MatrixStages:
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""
         demand, settings = request.demand, self._settings
-        problem = Subproblem(
-            self._covariance,
-            request.sparsity,
-            request.previous,
-            demand.included,
-            demand.excluded,
-        )
+        problem = request.stage_of(self._covariance)
         if demand.start is not None:
             settings = replace(settings, start=(demand.start,))
         started = improved_start(problem, settings.start)
@@ -100,21 +94,17 @@ def _exponent(values: Array) -> int:
     return int(np.frexp(np.abs(values).max())[1])
 
 
-class DeflatedStages:
+class DeflatedStages(MatrixStages):
     """Berk and Bertsimas: each component is the first one of the adjusted covariance.
 
     The components are not orthogonal, and a bound speaks of the adjusted covariance only.
     """
 
     nested = False
-    note = ""
 
     def __init__(self, covariance: Array, settings: Settings, watch: Watch) -> None:
-        self.n_features = len(covariance)
-        self._covariance = covariance
+        super().__init__(covariance, replace(settings, method=Method.BRANCH_AND_BOUND), watch)
         self._adjusted = covariance
-        self._settings = replace(settings, method=Method.BRANCH_AND_BOUND)
-        self._watch = watch
 
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import orthospca
 from orthospca.interface.cli.options import (
+    DEFAULT_SPARSITY,
     Data,
     Features,
     Proving,
@@ -51,8 +51,7 @@ def alternatives(
     `orthospca fit --alternatives 1%` lists those of later components too, given the earlier ones.
     """
     from orthospca.interface.alternatives import rows
-    from orthospca.interface.cli.job import Job, default_sparsity
-    from orthospca.interface.plotting import plot_alternatives
+    from orthospca.interface.cli.job import Job
 
     job = Job(data, reading, showing, FILES)
     job.need_folder(proof=showing.proof)
@@ -60,23 +59,15 @@ def alternatives(
     settings: dict[str, Any] = {**vars(near), "tolerance": tolerance, "proof": showing.proof}
 
     table, Q = job.read()
-    settings["sparsity"] = default_sparsity(Q) if near.sparsity is None else near.sparsity
+    if near.sparsity is None:
+        settings["sparsity"] = min(DEFAULT_SPARSITY, Q.shape[0])
     settings |= features.settings(table.columns)
 
     with job.computing(), job.screen.working("looking for alternatives"):
         now = vars(time) | {"time_limit": job.left(time)} | settings
         found = orthospca.alternatives(Q, feature_names=table.columns, **now)
 
-    files = {
-        "alternatives.csv": rows([found], numbered=False),
-        "alternatives.json": found.to_dict(),
-        "alternatives.png": partial(plot_alternatives, found),
-        "certificate.zip": found.certificate,
-    }
-    job.write(files, vars(time) | settings, "OPTIMAL" if found.complete else "INCOMPLETE")
-    job.report_choice("Alternatives:", alternatives=found)
     if showing.proof and found.certificate is None:
         job.screen.say("certificate.zip not written: the list may be incomplete")
-
-    job.show(found.to_dict, found.summary(20))
-    return job.end(found.complete)
+    told = (found, "Alternatives:", rows([found], numbered=False), vars(time) | settings)
+    return job.conclude(*told, found.complete, found.certificate)

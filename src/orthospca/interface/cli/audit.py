@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -69,7 +68,6 @@ def audit(
     """
     from orthospca.interface.choosing import audit_rows
     from orthospca.interface.cli.job import Job
-    from orthospca.interface.plotting import plot_audit
     from orthospca.interface.tables import File, read_as_it_is
     from orthospca.interface.tables import Reading as HowToRead
 
@@ -82,13 +80,6 @@ def audit(
         now = asked | {"time_limit": job.left(limits), "feature_names": names}
         found = orthospca.audit(Q, given, **now)
 
-    files = {
-        "audit.csv": audit_rows(found),
-        "audit.json": found.to_dict(),
-        "audit.png": partial(plot_audit, found),
-    }
-    job.write(files, asked | {"loadings": str(loadings)}, found.status.name)
-    job.report_choice("How good are the components?", audit=found)
-
-    job.show(found.to_dict, found.table())
-    return job.end(found.status.finished)
+    asked |= {"loadings": str(loadings)}
+    told = (found, "How good are the components?", audit_rows(found), asked)
+    return job.conclude(*told, found.status.finished)

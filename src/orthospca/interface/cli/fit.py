@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from orthospca.interface.cli.options import (
     of_output,
     of_solver,
     parse_share,
-    parse_sparsity,
 )
 
 if TYPE_CHECKING:
@@ -119,25 +118,24 @@ def fit(
     """
     from orthospca import Status
     from orthospca.interface import alternatives, display, report
-    from orthospca.interface.cli.job import Job, default_sparsity, solve_shown
+    from orthospca.interface.cli.job import Job, solve_shown
     from orthospca.interface.folders import writing
     from orthospca.interface.scores import Scores, labels_of, scores_of
 
     job = Job(data, reading, showing, FILES)
-    automatic = components.sparsity == "auto"
-    limits, color = None if automatic else parse_sparsity(components.sparsity), showing.color
+    color = showing.color
     job.need_folder(proof=showing.proof, alternatives=showing.within)
     if color is not None and reading.precomputed:
         raise InputError("--color needs observations, not --precomputed")
     tolerance = None if showing.within is None else _tolerance(showing.within, solver, constraints)
-    settings = {"n_components": components.n_components, **solver.settings()}
+    solving = solver.settings()
 
     table, Q = job.read(solver.method.value)
     labels = None if reading.precomputed else labels_of(table, color)
-    settings["sparsity"] = default_sparsity(Q) if limits is None else limits
-    settings |= constraints.settings(table.columns)
-    if automatic:
-        settings["sparsity"] = _chosen(job, table, components.n_components, solver, constraints)
+    if components.sparsity == "auto":
+        chosen = _chosen(job, table, components.n_components, solver, constraints)
+        components = replace(components, sparsity=str(chosen))
+    settings = components.settings(Q.shape[0]) | solving | constraints.settings(table.columns)
 
     asked = {**settings, "proof": showing.proof, "resume": showing.resume}
     with job.computing(), writing(showing.resume or Path()):
@@ -176,7 +174,7 @@ def fit(
             files["alternatives.json"] = {"components": [each.to_dict() for each in lists]}
         files["certificate.zip"] = result.certificate
         asked |= {"color": color, "alternatives": tolerance}
-        job.write(files, asked, result.status.name)
+        job.write(files, asked, result.status.finished)
         job.report(report.write_report, [section])
 
     said = [result.note] if result.note else []
@@ -199,25 +197,14 @@ def _loadings(result: Result) -> Iterator[Sequence[object]]:
 def _chosen(job: Job, table: Table, count: int, solver: Fitting, constraints: Constraints) -> int:
     """The fewest variables within one standard error of the best in held-out rows."""
     from orthospca import cross_validate_sparsity
-    from orthospca.interface.choosing import need_rows
 
-    need_rows("-p auto needs", job.source.is_matrix, table)
+    job.need_rows("-p auto needs")
     asked = constraints.settings(table.columns)
     least = max(len(asked.get("include", ())), 1)
     tried = range(least, max(min(MOST_TRIED, len(table.columns)), least) + 1)
-    with job.screen.counting("held-out rows", FOLDS) as counter:
-        found = cross_validate_sparsity(
-            table.values,
-            tried,
-            count,
-            cv=FOLDS,
-            correlation=bool(job.source.how.correlation),
-            gap=max(solver.gap, ROUGH),
-            time_limit=job.left(solver, 2),
-            n_jobs=solver.n_jobs,
-            callback=counter,
-            **asked,
-        )
+    asked |= {"sparsities": tried, "n_components": count, "cv": FOLDS, "n_jobs": solver.n_jobs}
+    asked |= {"gap": max(solver.gap, ROUGH), "time_limit": job.left(solver, 2)}
+    found = job.ask_rows(cross_validate_sparsity, "held-out rows", FOLDS, **asked)
     job.need_some(found.n_folds, found.status, "no fold was done")
     job.screen.say(
         f"-p auto: {found.suggested} variables, the fewest of {tried[0]} to {tried[-1]} within one "

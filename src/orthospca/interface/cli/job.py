@@ -19,7 +19,6 @@ from orthospca._interrupts import heeding
 from orthospca._typing import Array
 from orthospca.interface import plotting, screen
 from orthospca.interface.cli.options import (
-    DEFAULT_SPARSITY,
     OPEN_GAP,
     SOLVED,
     Reading,
@@ -103,7 +102,37 @@ class Job:
         if not count:
             raise InputError(f"--time-limit is too short: {note}")
 
-    def write(self, files: dict[str, Any], settings: dict[str, Any], status: str) -> None:
+    def need_rows(self, who: str) -> None:
+        """Refuse a matrix without its rows, and rows with holes."""
+        if self.source.is_matrix:
+            raise InputError(f"{who} observations, but DATA is a matrix")
+        if self._table.has_missing:
+            raise InputError(f"{who} complete rows: use --missing drop-rows or --missing mean")
+
+    def ask_rows(self, ask: Callable[..., Any], what: str, total: int, **asked: Any) -> Any:
+        """Call a function of the observations, and show how far it is."""
+        asked["correlation"] = bool(self.source.how.correlation)
+        with self.screen.counting(what, total) as counter:
+            return ask(self._table.values, callback=counter, **asked)
+
+    def conclude(
+        self,
+        found: Any,
+        title: str,
+        rows: Any,
+        asked: dict[str, Any],
+        finished: bool,
+        proof: Any = None,
+    ) -> int:
+        """Write and show what was found, in files that are called after the command."""
+        name = found.REPORTED
+        files = {f"{name}.csv": rows, f"{name}.json": found.to_dict(), f"{name}.png": found.plot}
+        self.write({**files, "certificate.zip": proof}, asked, finished)
+        self.report_choice(title, **{name: found})
+        self.show(found.to_dict, found.table())
+        return self.end(finished)
+
+    def write(self, files: dict[str, Any], settings: dict[str, Any], finished: bool) -> None:
         """Write numbers, if there is a folder: Ctrl-C waits until they are there.
 
         Parameters
@@ -122,7 +151,7 @@ class Job:
         pressed = threading.Event()
         with heeding(pressed.set):
             run = self._record(settings)
-            aside = place.keep_earlier(self._files, self._files[0], run, status)
+            aside = place.keep_earlier(self._files, self._files[0], run, finished)
             if aside is not None:
                 self.screen.say(f"moved the files of an earlier run from {self.folder} to {aside}")
             for name, content in files.items():
@@ -197,11 +226,6 @@ class Job:
             if self._showing.show_report:
                 self.screen.open_in_browser(self._place.path / self._files[-1])
         return SOLVED if finished else OPEN_GAP
-
-
-def default_sparsity(Q: Array | DataCovariance) -> int:
-    """Nonzeros of a component if nothing was said."""
-    return min(DEFAULT_SPARSITY, Q.shape[0])
 
 
 def show_progress(screen: Screen, settings: dict[str, Any]) -> ProgressDisplay:

@@ -104,6 +104,15 @@ class Components:
         "--sparsity",
     )
 
+    def __post_init__(self) -> None:
+        if self.sparsity != "auto":
+            parse_sparsity(self.sparsity)  # what is wrong is told before a file is read
+
+    def settings(self, n: int) -> dict[str, Any]:
+        """The arguments of ``solve``, of a problem with so many variables."""
+        limits = parse_sparsity(self.sparsity)
+        return {**vars(self), "sparsity": min(DEFAULT_SPARSITY, n) if limits is None else limits}
+
 
 @dataclass(frozen=True)
 class Features:

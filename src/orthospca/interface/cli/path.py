@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import orthospca
@@ -67,7 +66,7 @@ def path(
 
     `orthospca path covariance.csv -p 5:50:5 -k 3 --precomputed --time-limit 120`
     """
-    from orthospca.interface import choosing, plotting
+    from orthospca.interface import choosing
     from orthospca.interface.cli.job import Job, show_progress
     from orthospca.path import parse_sparsities
 
@@ -79,7 +78,7 @@ def path(
 
     table, Q = job.read()
     if cv or resamples:
-        choosing.need_rows("--cv and --stability need", job.source.is_matrix, table)
+        job.need_rows("--cv and --stability need")
     limits = parse_sparsities(asked.sparsities, Q.shape[0])
     values |= constraints.settings(table.columns)
 
@@ -94,29 +93,25 @@ def path(
         job.need_some(len(found.results), found.status, "no sparsity was reached")
     for name in ("threshold", "memory_limit"):
         del settings[name]  # rows are solved without them
-    settings |= {"correlation": bool(reading.correlation), "random_state": draws.random_state}
+    settings |= {"sparsities": limits, "random_state": draws.random_state}
     done: dict[str, Any] = {}
-    status = found.status
-    if cv and status is not orthospca.Status.INTERRUPTED:
-        with job.screen.counting("held-out rows", cv) as counter:
-            done["cross_validation"] = orthospca.cross_validate_sparsity(
-                table.values, limits, cv=cv, callback=counter, **settings
-            )
+    stopped, status = orthospca.Status.INTERRUPTED, found.status
+    if cv and status is not stopped:
+        asking = (orthospca.cross_validate_sparsity, "held-out rows", cv)
+        done["cross_validation"] = job.ask_rows(*asking, cv=cv, **settings)
         status = done["cross_validation"].status
-    if resamples and status is not orthospca.Status.INTERRUPTED:
+    if resamples and status is not stopped:
         settings |= {"n_resamples": resamples, "feature_names": table.columns, **vars(draws)}
-        with job.screen.counting("resamples", resamples) as counter:
-            done["stability"] = orthospca.stability_path(
-                table.values, limits, callback=counter, **settings
-            )
+        ask = orthospca.stability_path
+        done["stability"] = job.ask_rows(ask, "resamples", resamples, **settings)
 
     files: dict[str, Any] = {"path.csv": choosing.path_rows(found), "path.json": found.to_dict()}
     if "cross_validation" in done:
         files["path-held-out.csv"] = choosing.held_out_rows(done["cross_validation"])
     if "stability" in done:
         files["path-stability.csv"] = choosing.stability_rows(list(done["stability"]))
-    files["path.png"] = partial(plotting.plot_sparsity_path, found)
-    job.write(files, vars(asked) | vars(draws) | values, found.status.name)
+    files["path.png"] = found.plot
+    job.write(files, vars(asked) | vars(draws) | values, found.status.finished)
     job.report_choice("How many variables?", found=found, **done)
 
     job.show(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import orthospca
 from orthospca.interface.cli.options import (
@@ -15,7 +14,6 @@ from orthospca.interface.cli.options import (
     command,
     of_rows,
     of_solver,
-    parse_sparsity,
 )
 
 FILES = ("significance.json", "significance.csv", "significance.png", "significance.html")
@@ -60,34 +58,17 @@ def significance(
 
     `orthospca significance genes.parquet -p 10 -k 5 -n 100 --level 0.01`
     """
-    from orthospca.interface import choosing
-    from orthospca.interface.cli.job import Job, default_sparsity
-    from orthospca.interface.plotting import plot_significance
+    from orthospca.interface.choosing import significance_rows
+    from orthospca.interface.cli.job import Job
 
     job = Job(data, reading, showing, FILES)
-    nonzeros = parse_sparsity(components.sparsity)
     table, Q = job.read()
-    choosing.need_rows("significance needs", job.source.is_matrix, table)
-    asked = vars(limits) | vars(components) | vars(permutations)
-    asked["sparsity"] = default_sparsity(Q) if nonzeros is None else nonzeros
+    job.need_rows("significance needs")
+    asked = vars(limits) | components.settings(Q.shape[0]) | vars(permutations)
 
     total = components.n_components * permutations.n_permutations
-    with job.computing(), job.screen.counting("permutations", total) as counter:
-        found = orthospca.significance(
-            table.values,
-            correlation=bool(reading.correlation),
-            feature_names=table.columns,
-            callback=counter,
-            **asked | {"time_limit": job.left(limits)},
-        )
-
-    files = {
-        "significance.csv": choosing.significance_rows(found),
-        "significance.json": found.to_dict(),
-        "significance.png": partial(plot_significance, found),
-    }
-    job.write(files, asked, found.status.name)
-    job.report_choice("More than noise?", significance=found)
-
-    job.show(found.to_dict, found.table())
-    return job.end(found.status.finished)
+    now = asked | {"time_limit": job.left(limits), "feature_names": table.columns}
+    with job.computing():
+        found = job.ask_rows(orthospca.significance, "permutations", total, **now)
+    told = (found, "More than noise?", significance_rows(found), asked)
+    return job.conclude(*told, found.status.finished)

@@ -16,10 +16,9 @@ from orthospca.interface.cli.options import (
     Showing,
     command,
     of_rows,
-    parse_sparsity,
 )
 
-FILES = ("stability.json", "stability.csv", "stability.html")
+FILES = ("stability.json", "stability.csv", "stability.png", "stability.html")
 
 
 @dataclass(frozen=True)
@@ -51,35 +50,20 @@ def stability(
 
     `orthospca stability genes.parquet -p 10 -k 1 -n 100 --bootstrap --n-jobs 4`
     """
-    from orthospca.interface import choosing
-    from orthospca.interface.cli.job import Job, default_sparsity
+    from orthospca.interface.choosing import stability_rows
+    from orthospca.interface.cli.job import Job
 
     job = Job(data, reading, showing, FILES)
-    nonzeros = parse_sparsity(components.sparsity)
     if draws.n_resamples < 2:
         raise InputError(f"resamples must be at least 2, got {draws.n_resamples}")
 
     table, Q = job.read()
-    choosing.need_rows("stability needs", job.source.is_matrix, table)
-    asked = vars(limits) | vars(components) | vars(draws)
-    asked["sparsity"] = default_sparsity(Q) if nonzeros is None else nonzeros
+    job.need_rows("stability needs")
+    asked = vars(limits) | components.settings(Q.shape[0]) | vars(draws)
     asked |= constraints.settings(table.columns)
 
-    with job.computing(), job.screen.counting("resamples", draws.n_resamples) as counter:
-        found = orthospca.stability(
-            table.values,
-            correlation=bool(reading.correlation),
-            feature_names=table.columns,
-            callback=counter,
-            **asked | {"time_limit": job.left(limits)},
-        )
-
-    files = {
-        "stability.csv": choosing.stability_rows([found]),
-        "stability.json": found.to_dict(),
-    }
-    job.write(files, asked, found.status.name)
-    job.report_choice("Stability:", stability=found)
-
-    job.show(found.to_dict, found.table())
-    return job.end(found.status.finished)
+    now = asked | {"time_limit": job.left(limits), "feature_names": table.columns}
+    with job.computing():
+        found = job.ask_rows(orthospca.stability, "resamples", draws.n_resamples, **now)
+    told = (found, "Stability:", stability_rows([found]), asked)
+    return job.conclude(*told, found.status.finished)

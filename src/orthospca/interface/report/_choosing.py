@@ -103,33 +103,29 @@ def write_choice_report(
     files : sequence of (name, checksum)
         What was read.
     """
-    if title is None:
-        title = "How many variables?"
-        if found is None and cross_validation is None:
-            title = "Alternatives" if stability is None else "Stability of components"
-            title = (
-                "How many components are more than noise?" if significance is not None else title
-            )
-            title = "How good are these components?" if audit is not None else title
+    titles = {
+        "How many variables?": found if cross_validation is None else cross_validation,
+        "How good are these components?": audit,
+        "How many components are more than noise?": significance,
+        "Stability of components": stability,
+    }
+    title = title or next((t for t, x in titles.items() if x is not None), "Alternatives")
     if isinstance(stability, Stability):
         stability = StabilityPath((stability.result.sparsity[0],), (stability,))
-    panels = []
-    others = (alternatives, significance, audit)
-    if audit is not None:
-        panels += _audit(audit, source)
-    elif (found, cross_validation, stability) != (None, None, None) or others == (None,) * 3:
+    panels = [] if audit is None else _audit(audit, source)
+    if audit is None and (
+        any(x is not None for x in (found, cross_validation, stability))
+        or (alternatives, significance) == (None, None)
+    ):
         panels.append(_overview(found, cross_validation, stability, source))
     if alternatives is not None:
         panels.append(alternatives_panel([alternatives], source=source if not panels else ""))
     if significance is not None:
         panels.append(_significance(significance, "" if panels else source))
-    if cross_validation is not None and not cross_validation.n_folds:
-        cross_validation = None
-    drawn = (
-        []
-        if cross_validation is None
-        else [figure(choosing.held_out(cross_validation), numbers=cross_validation.table())]
-    )
+    drawn, suggested = [], 0
+    if cross_validation is not None and cross_validation.n_folds:
+        held_out, suggested = choosing.held_out(cross_validation), cross_validation.suggested
+        drawn.append(figure(held_out, numbers=cross_validation.table()))
     if found is not None and len(found):
         by_sparsity = figure(choosing.path_variance(found), numbers=found.table())
         content = (side_by_side(by_sparsity, *drawn),)
@@ -138,7 +134,6 @@ def write_choice_report(
     elif drawn:
         panels.append(Panel("held-out", "Rows held out", (side_by_side(*drawn),)))
     if stability is not None:
-        suggested = 0 if cross_validation is None else cross_validation.suggested
         panels.append(_stability(stability, suggested))
     chapter = "Choosing" if audit is None else "Audit"
     write_page(path, title, [Chapter(chapter, panels)], command=command, files=files)
@@ -156,18 +151,16 @@ def _audit(found: Audit, source: str) -> list[Panel]:
     ]
     tiles += [("of the total variance, in all", percent(share))] if np.isfinite(share) else []
     told = verdict(word, numbers.sentence, word == NEAR_THE_BEST)
-    content = [told, facts(tiles, "tiles"), *([facts([("data", named(source))])] if source else [])]
     drawn = side_by_side(figure(judging.audited(found)))
+    columns = (found.numbers, found.variances, found.better, numbers.listed())
     better = [
         {"#": k, "variance as given": f"{v:#.6g}", "found": f"{r.variances[0]:#.6g}"}
         | {"variables": named(", ".join(words))}
-        for k, v, r, words in zip(
-            found.numbers, found.variances, found.better, numbers.listed(), strict=True
-        )
+        for k, v, r, words in zip(*columns, strict=True)
         if r is not None
     ]
     panels = [
-        Panel("overview", "At a glance", tuple(content)),
+        Panel("overview", "At a glance", (told, facts(tiles, "tiles"), *_data(source))),
         Panel("components", "Each component", (drawn, shown(numbers.numbers)), AUDITED),
     ]
     if better:
@@ -175,6 +168,11 @@ def _audit(found: Audit, source: str) -> list[Panel]:
         listed = table(better, ("variables",), caption=caption)
         panels.append(Panel("better", "Better in their place", (listed,), IN_PLACE))
     return panels
+
+
+def _data(source: str) -> list[Html]:
+    """What the data are, if that is known and not told yet."""
+    return [facts([("data", named(source))])] if source else []
 
 
 def _judgement(found: Audit) -> str:
@@ -194,8 +192,7 @@ def _significance(found: Significance, source: str) -> Panel:
     count = found.n_components
     told = verdict(f"{counted(count, 'component')}.", numbers.sentence, count > 0)
     drawn = side_by_side(figure(judging.against_noise(found), numbers=numbers))
-    data = [facts([("data", named(source))])] if source else []
-    return Panel("noise", "More than noise?", (told, drawn, *data), PERMUTED)
+    return Panel("noise", "More than noise?", (told, drawn, *_data(source)), PERMUTED)
 
 
 def _overview(
@@ -238,9 +235,8 @@ def _overview(
             "is proved of these data, and says nothing about the noise of sampling."
         )
     word = ("Certified." if certified else "Gap open.") if found is not None else "Resampled."
-    content = [verdict(word, " ".join(sentences), certified), facts(tiles, "tiles")]
-    content += [facts([("data", named(source))])] if source else []
-    return Panel("overview", "At a glance", tuple(content))
+    told = verdict(word, " ".join(sentences), certified)
+    return Panel("overview", "At a glance", (told, facts(tiles, "tiles"), *_data(source)))
 
 
 def _steadiness(found: StabilityPath) -> list[tuple[str, object]]:
@@ -261,10 +257,7 @@ def _resampled(found: StabilityPath) -> str:
     fits = sum(each.n_resamples for each in found)
     certified = sum(each.certified for each in found)
     proved = "all certified" if certified == fits else f"{certified} of {fits} fits certified"
-    return (
-        f"{first.n_resamples} resamples of {first.n_rows} of {first.n_samples} rows, {proved}: how "
-        "often they select the same variables is shown below."
-    )
+    return f"{first.drawn}, {proved}: how often they select the same variables is shown below."
 
 
 def _variables(found: SparsityPath) -> Panel:
@@ -301,9 +294,8 @@ def _stability(found: StabilityPath, unfolded: int) -> Panel:
     first = found[0]
     content: list[object] = []
     if len(found) > 1:
-        content.append(
-            side_by_side(figure(choosing.stability_by_sparsity(found), numbers=found.table()))
-        )
+        drawn = figure(choosing.stability_by_sparsity(found), numbers=found.table())
+        content.append(side_by_side(drawn))
     unfolded = unfolded if unfolded in found.sparsities else found.sparsities[-1]
     for p, one in zip(found.sparsities, found, strict=True):
         if one.n_resamples:
@@ -311,15 +303,12 @@ def _stability(found: StabilityPath, unfolded: int) -> Panel:
             body = Html(drawn + _selection_table(one))
             title = f"{counted(p)} in a component"
             content.append(body if len(found) == 1 else folded(title, body, unfolded=p == unfolded))
-    if first.n_resamples:
-        drawn_how = "with replacement" if first.bootstrap else "without replacement"
-        text = (
-            f"{first.n_resamples} resamples of {first.n_rows} of {first.n_samples} rows, drawn "
-            f"{drawn_how}. Components of a resample are matched with those of all rows so that the "
-            "|cos| of the angles between partners add up to the most. Stability is 1 if every "
-            "resample selects the same variables and about 0 if they might as well have been "
-            "drawn by lot."
-        )
+    text = (
+        f"{first.drawn}. Components of a resample are matched with those of all rows so that the "
+        "|cos| of the angles between partners add up to the most. Stability is 1 if every "
+        "resample selects the same variables and about 0 if they might as well have been drawn by "
+        "lot."
+    )
     content.append(paragraph(text if first.n_resamples else "No resample was done."))
     return Panel("stability", "Stability", tuple(content), NOISE)
 
@@ -352,9 +341,7 @@ def alternatives_panel(lists: Sequence[Alternatives], source: str = "") -> Panel
             title = f"Component {k}, given {given}: {counted(len(found), 'support')}, {known}"
             body = folded(title, body)
         content.append(body)
-    if source:
-        content.append(facts([("data", named(source))]))
-    return Panel("alternatives", "Alternatives", tuple(content), NEAR)
+    return Panel("alternatives", "Alternatives", (*content, *_data(source)), NEAR)
 
 
 def _alternatives(found: Alternatives, number: int) -> Html:
@@ -364,12 +351,8 @@ def _alternatives(found: Alternatives, number: int) -> Html:
         return told
     below = below_best(found)
     rows = [
-        {
-            "#": i + 1,
-            "variance": f"{found.variances[i]:#.6g}",
-            "below the best": below[i],
-            "variables": named(", ".join(found.names(support))),
-        }
+        {"#": i + 1, "variance": f"{found.variances[i]:#.6g}", "below the best": below[i]}
+        | {"variables": named(", ".join(found.names(support)))}
         for i, support in enumerate(found.supports[:MOST_SUPPORTS])
     ]
     tall = len(rows) > 20
