@@ -86,4 +86,4 @@ class Dataset:
 
     def __repr__(self) -> str:
         samples = "" if self.data is None else f"{self.data.shape[0]} observations of "
-        return f"<Dataset {self.name}: {samples}{self.n_features} variables>"
+        return f"<{type(self).__name__} {self.name}: {samples}{self.n_features} variables>"

@@ -85,8 +85,8 @@ Data = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="CSV, TSV or other text, Parquet (.parquet), Excel (.xlsx), NumPy (.npy, .npz) or "
-        "Matrix Market (.mtx); use - for standard input.",
+        help="CSV, TSV or other text, GEO series matrix, GCT, Parquet (.parquet), Excel (.xlsx), "
+        "NumPy (.npy, .npz) or Matrix Market (.mtx); use - for standard input.",
     ),
 ]
 

@@ -37,6 +37,9 @@ _BEGINNINGS = {
     b"%%MatrixMarket": "mtx",
     b"PAR1": "parquet",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "xls",
+    b"!Series_": "geo",
+    b"#1.2": "gct",
+    b"#1.3": "gct",
 }
 
 

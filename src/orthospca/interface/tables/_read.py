@@ -8,6 +8,7 @@ from pathlib import Path
 
 from orthospca.interface.tables._binary import read_matrix_market, read_numpy, read_parquet
 from orthospca.interface.tables._excel import read_excel
+from orthospca.interface.tables._expression import read_expression
 from orthospca.interface.tables._file import File
 from orthospca.interface.tables._missing import complete
 from orthospca.interface.tables._numbers import COMMA, POINT
@@ -24,6 +25,8 @@ READERS: dict[str, Callable[[File, Reading], Table]] = {
     "mtx": read_matrix_market,
     "parquet": read_parquet,
     "xlsx": read_excel,
+    "geo": read_expression,
+    "gct": read_expression,
 }
 UNREAD = {"xls": "an old Excel file (.xls)", "ods": "an OpenDocument sheet"}
 DECIMALS = {None: None, "point": POINT, "comma": COMMA, POINT: POINT, COMMA: COMMA}
@@ -46,7 +49,8 @@ def read_table(
     ----------
     path : path
         A file whose name ends in ``.parquet``, ``.npy``, ``.npz``, ``.mtx`` or ``.xlsx``, or a text
-        file, which may be compressed (``.gz``); ``"-"`` is standard input.
+        file, a series matrix of GEO or a GCT file, which may be compressed (``.gz``); ``"-"`` is
+        standard input.
     header : bool, optional
         Whether the first line of a text file holds names; detected if not given.
     label : sequence of str
