@@ -22,6 +22,8 @@ from orthospca.supports.heuristic_path import HeuristicPath
 
 #: Rounds of a rule are worth while as long as they drop this share of the features.
 WORTH_WHILE = 0.05
+#: Rows that are looked at before it is asked whether to stop.
+ROWS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +257,7 @@ def sieve_within(
     level: float,
     below: float,
     radius: float = 0.0,
-    stop: Callable[[], bool] | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> IntArray:
     """Apply the border rule to what is left of a matrix, as long as rows get shorter.
 
@@ -271,16 +273,20 @@ def sieve_within(
         How far an entry of the matrix may be from the true one, before components are projected
         out.
     stop : callable, optional
-        Asked before each round; what has not been looked at is kept.
+        Asked now and then; what has not been looked at is kept.
     """
-    if size < 2 or not level > below:
+    if size < 2 or not level > below or stop():
         return kept
     radius += problem.projected_radius
     held: BoolArray = np.zeros(problem.n_features, dtype=bool)
     held[problem.held] = True
-    while len(kept) > size and not (stop is not None and stop()):
-        part = problem.projected[np.ix_(kept, kept)]
-        sums = largest_squares(part, size - 1, radius)[:, -1]
+    while len(kept) > size and not stop():
+        sums: Array = np.full(len(kept), math.inf)
+        for rows in np.array_split(np.arange(len(kept)), len(kept) // ROWS + 1):
+            if stop():
+                break
+            part = problem.projected[np.ix_(kept[rows], kept)]
+            sums[rows] = largest_squares(part, size - 1, radius, rows)[:, -1]
         sums[held[kept]] = math.inf
         fewer = kept[stays(level, below, diagonal[kept], sums)]
         done = len(fewer) > (1 - WORTH_WHILE) * len(kept)

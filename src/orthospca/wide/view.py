@@ -341,7 +341,7 @@ class DataView:
                 kept = self._sieve_by_rows(kept, size, level, below, stop)
             if len(kept) > self.part.largest:
                 kept, outside = self._most_promising(kept, size)
-            if stop() or not self.part.grow(np.union1d(kept, self.touched), stop):
+            if stop() or not self.part.grow(np.union1d(kept, self.touched), stop) or stop():
                 # There is no time left for a matrix of so many, and so nothing is known of them.
                 return Sieve(np.flatnonzero(self.is_held), math.inf)
             sums = self._sums_of(kept, size)
@@ -350,7 +350,7 @@ class DataView:
                 kept, sums = kept[stay], sums[stay]
             if not self.proof:
                 kept = self._sieve_by_norms(kept, sums, size, level)
-        if outside > level:
+        if outside > level or stop():
             return Sieve(kept, outside)
         problem, kept = self.restricted(kept, size)
         places = sieve_within(
