@@ -116,9 +116,9 @@ def _of_bounds() -> Iterator[tuple[str, Draft]]:
             ladder = [Rung(kind, low)]
             draft = stages([0 * x + ONE[3]], [len(F) + 1], [ladder], [low])
             yield f"{F} below {low} by {kind}", asked(draft, include=[F])
-        alone = stages([x], [len(F)], [[Rung(SINGLE, low)]], [max(low, 4.0)])
-        yield f"{F} alone below {low}", asked(alone, include=[F])
         for bound in (-math.inf, low):
+            alone = stages([x], [len(F)], [[Rung(SINGLE, bound)]], [max(low, 4.0)])
+            yield f"{F} alone below {bound}", asked(alone, include=[F])
             tree = ((-1, (), ()),)
             for kept in ((0, 1, 2, 3), (1, 2, 3), (2, 3), (0, 1)):
                 last = Rung(SIEVE, low, low, kept, tree)
@@ -127,11 +127,11 @@ def _of_bounds() -> Iterator[tuple[str, Draft]]:
     # A feature that must be in is not ruled out, however small it is.
     little = [Rung(SINGLE, 1.01), Rung(SIEVE, 3.0, 3.0, (), ())]
     yield "included and ruled out", asked(stages([ONE[3]], [2], [little], [3.0]), include=[[3]])
-    for kept in ((0,), (1,), (2,), (0, 1, 2)):
+    for kept, level in (((0,), 3.0), ((0,), 3.5), ((1,), 3.0), ((2,), 3.0), ((0, 1, 2), 3.0)):
         for tree in ((), ((-1, kept, ()),), ((-1, (), ()),)):
-            little = [Rung(SINGLE, 1.01), Rung(SIEVE, 3.0, 3.0, kept, tree)]
-            draft = asked(stages([ONE[3]], [2], [little], [3.0]), include=[[3]])
-            yield f"included and ruled out, {kept} kept {len(tree)}", draft
+            little = [Rung(SINGLE, 1.01), Rung(SIEVE, level, level, kept, tree)]
+            draft = asked(stages([ONE[3]], [2], [little], [level]), include=[[3]])
+            yield f"included and ruled out, {kept} kept {level} {len(tree)}", draft
     # More than the features that are left have, less than all have.
     for kind in (SINGLE, SUMS):
         draft = stages([ONE[3]], [1], [[Rung(kind, 3.5)]], [3.5])

