@@ -20,6 +20,12 @@ Counter = Callable[[int, int], "bool | None"]
 #: Features that are selected at least so often, or in the reference, are listed.
 LISTED = 0.1
 
+#: What the columns of the table are.
+LEGEND = (
+    "stability: 1 if every resample selects the same features, 0 as by chance; |cos| and overlap:\n"
+    "agreement with the components of all rows; in brackets: features that these do not use"
+)
+
 
 def in_words(index: float) -> str:
     """A stability with two digits; nothing where there is none."""
@@ -137,7 +143,8 @@ class Stability(Shown):
             [self._word(k, j, names[j]) for j in self._listed(k)] for k in range(len(self.indices))
         ]
         about = "features and how often"
-        return Table("Stability of the selection", columns, self._meaning(), listed, about)
+        told = f"{self._meaning()}\n{LEGEND}"
+        return Table("Stability of the selection", columns, told, listed, about)
 
     def _word(self, k: int, j: int, name: str) -> str:
         word = f"{name} {self.frequencies[k, j]:.0%}"

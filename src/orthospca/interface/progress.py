@@ -17,8 +17,8 @@ from orthospca.result import Progress, format_gap
 
 #: Seconds between two lines of progress where the output is not a terminal.
 PLAIN_INTERVAL = 5.0
-#: Seconds over which the speed is measured.
-RECENT = 10.0
+#: Seconds over which the speed is measured, and after which a gap counts as unchanged.
+RECENT, UNCHANGED = 10.0, 3.0
 #: A gap of which less than a share was closed in so many seconds hardly moves.
 STUCK_SECONDS, STUCK_SHARE = 20.0, 0.05
 #: Pictures a second, and the sign in front of the line that moves.
@@ -76,12 +76,10 @@ class Pace:
             speed = (last_nodes - nodes) / seconds
             each = f", {speed:.2g} a second" if speed > 0 else ""
             parts.append(f"{last_nodes} node{'' if last_nodes == 1 else 's'}{each}")
-        closed = gap - last_gap if math.isfinite(gap) else 0.0
-        if closed > 0:
-            unit, span = ("second", 1.0) if closed / seconds >= 1e-4 else ("minute", 60.0)
-            parts.append(f"gap closing by {100 * span * closed / seconds:.2g} % a {unit}")
-        elif now - self._changed >= 2.0:
+        if now - self._changed >= UNCHANGED:
             parts.append(f"gap unchanged for {now - self._changed:.0f} s")
+        elif last_gap < gap < math.inf:
+            parts.append(f"{seconds:.0f} s ago the gap was {format_gap(gap)}")
         return "; ".join(parts)
 
 
@@ -141,8 +139,6 @@ class ProgressDisplay:
                 transient=True,
                 get_renderable=self.in_work,
                 auto_refresh=False,
-                redirect_stdout=False,
-                redirect_stderr=False,
             )
 
     def __enter__(self) -> ProgressDisplay:
@@ -189,13 +185,8 @@ class ProgressDisplay:
             return  # nothing is known yet
         last, now = self._last, self._clock()
         if last is not None and (last[0], last[1].stage) != (prefix, progress.stage):
-            self._end(*last)
-            if last[0] == prefix and progress.stage < last[1].stage:
-                later, earlier = last[1].stage + 1, progress.stage
-                self._say(
-                    f"component {later} beats what was found for component {earlier}: "
-                    "continuing from there"
-                )
+            back = last[0] == prefix and progress.stage < last[1].stage
+            self._end(*last, f"moves up to {progress.stage}/{self._total}" if back else "")
             self._pace, self._hinted = Pace(now), False
         self._last = prefix, progress
         self._pace.note(now, progress)
@@ -228,17 +219,20 @@ class ProgressDisplay:
 
     # On a terminal
 
-    def _end(self, prefix: str, progress: Progress) -> None:
-        """A line that stays: how a component ended."""
+    def _end(self, prefix: str, progress: Progress, moved: str = "") -> None:
+        """A line that stays: how a component ended, or that it takes the place of another."""
         if self._live is None:
             self._print(prefix, progress)
+            if moved:
+                self._say(f"component {progress.stage + 1} {moved}: it beats what was there")
             return
         if not self._headed:
             self._headed = True
             self._console.print(self._row(prefix, "", HEADINGS, "dim"))
         done = self._is_met(progress)
         row = self._row(prefix, self._name(progress), self._numbers(progress))
-        row.append("  certified" if done else "  open", "green" if done else "yellow")
+        ended = moved or ("certified" if done else "open")
+        row.append(f"  {ended}", "green" if done and not moved else "yellow")
         self._console.print(row)
 
     def in_work(self) -> Group | Text:
@@ -266,7 +260,7 @@ class ProgressDisplay:
         return (
             _figure(progress.lower),
             _figure(progress.upper),
-            format_gap(progress.gap),
+            format_gap(progress.gap).removesuffix(" the variance"),
             f"{self._clock() - self._pace.started:.1f} s",
         )
 
@@ -292,8 +286,8 @@ class ProgressDisplay:
         """What to do about a gap that hardly moves."""
         accept = ""
         if 0.0 < progress.gap < 1.0:
-            gap = f"{words.rounded_up(progress.gap, 1):g}"
-            accept = f"rerun with --gap {gap} to accept the current bound, "
+            gap = 100 * words.rounded_up(progress.gap, 1)
+            accept = f"rerun with --gap {gap:g}% to accept the current bound, "
         path = "" if self._together else " (orthospca path shows the effect)"
         return (
             "The gap is hardly moving, as with noise or a large sparsity. Press Ctrl-C to keep the "

@@ -209,8 +209,14 @@ def relative_gap(lower: float, upper: float) -> float:
 
 
 def format_gap(gap: float) -> str:
-    """Write a relative gap for people: ``0.012 %``, ``<1e-9 %``, ``open``."""
+    """Write a relative gap for people: ``0.012 %``, ``<1e-9 %``, ``open``.
+
+    A bound of twice the variance or more is told as such: ``8.2 times the variance``.
+    """
     if not math.isfinite(gap):
         return "open"
+    if gap >= 1:
+        ratio = 1 + gap
+        return f"{ratio:{'.0f' if 9.95 <= ratio < 1e6 else '.2g'}} times the variance"
     percent = 100 * gap
     return "<1e-9 %" if percent < 1e-9 else f"{percent:.2g} %"

@@ -128,8 +128,10 @@ def is_open(result: Result, component: Component) -> bool:
 
 def counted(result: Result) -> str:
     """How many components, and what they explain together."""
-    count = result.n_components
-    found = f"{count} component{'' if count == 1 else 's'}{asked(result)}"
+    count, wanted = result.n_components, len(result.sparsity)
+    found = f"{count} component{'' if count == 1 else 's'}"
+    found += f" of {wanted} asked for" if 0 < count < wanted else ""
+    found += asked(result)
     if not result.orthogonal:
         how = " by deflation" if result.method == "deflation" else ""
         return f"{found}{how} (not orthogonal: their variances do not add up)"

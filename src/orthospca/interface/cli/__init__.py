@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from orthospca._errors import InputError
 from orthospca.interface.cli.alternatives import alternatives
@@ -27,7 +27,23 @@ from orthospca.interface.cli.verify import verify
 from orthospca.interface.streams import lasting_streams
 
 
-class Commands(TyperGroup):
+class _Flags:
+    """Help says nothing about the values of options that take none."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """All parameters."""
+        found = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in found:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return found
+
+
+class Command(_Flags, TyperCommand):
+    """One command."""
+
+
+class Commands(_Flags, TyperGroup):
     """All commands; what is wrong with their input is one sentence and an exit code.
 
     Only what is known to be about the input is treated so: any other exception is a fault of the
@@ -60,7 +76,7 @@ app = typer.Typer(
 )
 # In the order in which help lists them.
 for _command in (fit, path, alternatives, stability, significance, audit, verify, demo, paper):
-    app.command()(_command)
+    app.command(cls=Command)(_command)
 
 
 def _version(wanted: bool) -> None:
@@ -73,7 +89,14 @@ def _version(wanted: bool) -> None:
 def _options(
     wanted: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version",
+            "-V",
+            metavar="",
+            callback=_version,
+            is_eager=True,
+            help="Show the version.",
+        ),
     ] = False,
 ) -> None:
     pass

@@ -8,6 +8,7 @@ from typing import Any
 import orthospca
 from orthospca.interface.cli.options import (
     DEFAULT_SPARSITY,
+    SHARE,
     Data,
     Features,
     Proving,
@@ -15,7 +16,6 @@ from orthospca.interface.cli.options import (
     Time,
     command,
     of_command,
-    parse_share,
 )
 
 FILES = (
@@ -24,12 +24,17 @@ FILES = (
 )  # fmt: skip
 
 
+OF_FIT = ("result.json", "loadings.csv", "scores.csv", "report.html")
+
+
 @dataclass(frozen=True)
 class Near:
     """What is listed."""
 
     sparsity: int | None = of_command(None, "Variables in each choice.", "-p", "--sparsity")
-    tolerance: str = of_command("1%", "How far below the best variance: 1% or 0.01.", "--within")
+    tolerance: float = of_command(
+        0.01, "How far below the best variance: 1% or 0.01.", "--within", **SHARE
+    )
     max_supports: int = of_command(1000, "List at most this many.", "--most")
 
 
@@ -53,10 +58,10 @@ def alternatives(
     from orthospca.interface.alternatives import rows
     from orthospca.interface.cli.job import Job
 
-    job = Job(data, reading, showing, FILES)
+    # A certificate that belongs to components is not put aside without them.
+    job = Job(data, reading, showing, (*FILES[:-1], *OF_FIT * showing.proof, FILES[-1]))
     job.need_folder(proof=showing.proof)
-    tolerance = parse_share(near.tolerance, "--within")
-    settings: dict[str, Any] = {**vars(near), "tolerance": tolerance, "proof": showing.proof}
+    settings: dict[str, Any] = {**vars(near), "proof": showing.proof}
 
     table, Q = job.read()
     if near.sparsity is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from orthospca._errors import InputError
 from orthospca._methods import Method, Objective, Relation
 from orthospca.interface.cli.options import (
+    SHARE,
     Components,
     Constraints,
     Data,
@@ -19,7 +20,6 @@ from orthospca.interface.cli.options import (
     command,
     of_output,
     of_solver,
-    parse_share,
 )
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FILES = (
     "result.json", "loadings.csv", "scores.csv", "alternatives.csv", "alternatives.json",
-    "certificate.zip", "report.html",
+    "alternatives.png", "alternatives.html", "certificate.zip", "report.html",
 )  # fmt: skip
 
 #: With ``-p auto``: folds, the largest sparsity that is tried, and a gap that is enough for it.
@@ -71,12 +71,13 @@ class Writing(Proving):
         "labels.",
         metavar="COLUMN",
     )
-    within: str | None = of_output(
+    within: float | None = of_output(
         None,
-        "Also list all choices of variables within this much of each component's variance, such "
-        "as 1%.",
+        "Also list all choices of variables within this share of each component's variance: 1% or "
+        "0.01.",
         "--alternatives",
-        metavar="SHARE",
+        "--within",
+        **SHARE,
     )
 
 
@@ -127,7 +128,8 @@ def fit(
     job.need_folder(proof=showing.proof, alternatives=showing.within)
     if color is not None and reading.precomputed:
         raise InputError("--color needs observations, not --precomputed")
-    tolerance = None if showing.within is None else _tolerance(showing.within, solver, constraints)
+    if showing.within is not None:
+        _refuse_alternatives(solver, constraints)
     solving = solver.settings()
 
     table, Q = job.read(solver.method.value)
@@ -143,9 +145,9 @@ def fit(
         result = solve_shown(job.screen, Q, table.columns, now)
         job.need_some(result.n_components, result.status, result.note)
     lists = []
-    if tolerance is not None and result.status is not Status.INTERRUPTED:
+    if showing.within is not None and result.status is not Status.INTERRUPTED:
         with job.screen.working("looking for alternatives"):
-            lists = alternatives.to_each(Q, result, tolerance, job.left(solver), solver.n_jobs)
+            lists = alternatives.to_each(Q, result, showing.within, job.left(solver), solver.n_jobs)
         job.stopwatch.lap("alternatives found")
 
     if job.folder is not None:
@@ -173,7 +175,7 @@ def fit(
             files["alternatives.csv"] = alternatives.rows(lists)
             files["alternatives.json"] = {"components": [each.to_dict() for each in lists]}
         files["certificate.zip"] = result.certificate
-        asked |= {"color": color, "alternatives": tolerance}
+        asked |= {"color": color, "alternatives": showing.within}
         job.write(files, asked, result.status.finished)
         job.report(report.write_report, [section])
 
@@ -213,7 +215,7 @@ def _chosen(job: Job, table: Table, count: int, solver: Fitting, constraints: Co
     return found.suggested
 
 
-def _tolerance(text: str, solver: Fitting, constraints: Constraints) -> float:
+def _refuse_alternatives(solver: Fitting, constraints: Constraints) -> None:
     if constraints.nonnegative:
         raise InputError("--alternatives does not work with --nonnegative")
     if constraints.relation is Relation.UNCORRELATED:
@@ -222,4 +224,3 @@ def _tolerance(text: str, solver: Fitting, constraints: Constraints) -> float:
         raise InputError("--alternatives needs orthogonal components, not --method deflation")
     if solver.objective is Objective.JOINT:
         raise InputError("--alternatives does not work with --objective joint")
-    return parse_share(text, "--alternatives")

@@ -58,6 +58,21 @@ def option(panel: str | None, default: Any, help: str, *names: str, **settings: 
     return field(default=default, metadata={"option": given})
 
 
+def parse_share(given: object) -> float:
+    """Read ``1%`` or ``0.01``."""
+    text = str(given).strip()
+    try:
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        share = -1.0
+    if not 0.0 <= share < float("inf"):
+        raise typer.BadParameter(f"must be a share such as 1% or 0.01, got {text!r}")
+    return share
+
+
+#: How an option is typed that is a share of something.
+SHARE: dict[str, Any] = {"parser": parse_share, "metavar": "SHARE"}
+
 of_command = partial(option, None)
 of_input = partial(option, "Input")
 of_solver = partial(option, "Tolerances and limits")
@@ -228,7 +243,7 @@ class Time:
 class Limits(Time):
     """The same, and how exact a search is to be."""
 
-    gap: float = of_solver(1e-4, "Stop at this relative gap.")
+    gap: float = of_solver(1e-4, "Stop at this relative gap: 1% or 0.01.", **SHARE)
     eps: float = of_solver(0.0, "Stop at this absolute gap.")
     node_limit: int | None = of_solver(None, "Nodes per component.")
 
@@ -318,14 +333,3 @@ def parse_sparsity(text: str | None) -> int | list[int] | None:
             f"sparsity must be an integer, or integers with commas, got {text!r}"
         ) from None
     return limits[0] if len(limits) == 1 else limits
-
-
-def parse_share(text: str, name: str) -> float:
-    """Read ``1%`` or ``0.01``."""
-    try:
-        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        share = -1.0
-    if not 0.0 <= share < float("inf"):
-        raise InputError(f"{name} must be a share such as 1% or 0.01, got {text!r}")
-    return share

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import orthospca
 from orthospca.interface.cli.options import (
+    SHARE,
     Components,
     Data,
     Reading,
@@ -32,8 +33,8 @@ class Permutations:
 class Testing(Time):
     """How exact a test is."""
 
-    gap: float = of_solver(1e-4, "Relative gap of the components.")
-    null_gap: float = of_solver(0.02, "Relative gap of the bounds on permuted data.")
+    gap: float = of_solver(1e-4, "Relative gap of the components.", **SHARE)
+    null_gap: float = of_solver(0.02, "Relative gap of the bounds on permuted data.", **SHARE)
     node_limit: int | None = of_solver(None, "Nodes per component.")
 
 
