@@ -245,3 +245,18 @@ def test_the_same_for_what_is_orthogonal_to_given_vectors(seed):
             x[alone[0]] = -(row @ x) // int(row[alone[0]])
         if x.any() and not (before.astype(int) @ x).any():
             assert Fraction(int(2 * ((half.astype(int) @ x) ** 2).sum()), 9 * int(x @ x)) <= bound
+
+
+def test_verbose(capsys):
+    """Tests a line for each search if that is asked for, the callback heard all the same."""
+    Q, heard = np.diag([3.0, 2.0, 1.0]), []
+    audit(Q, np.eye(3)[:2], callback=lambda *counts: heard.append(counts))
+    assert capsys.readouterr().out == ""
+    audit(Q, np.eye(3)[:2], callback=lambda *counts: heard.append(counts), verbose=True)
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.partition(",")[0] for line in printed] == [
+        "[audit] 1 of 2 searches done", "[audit] 2 of 2 searches done",
+    ]  # fmt: skip
+    assert heard.count((2, 2)) >= 2
+    with pytest.raises(ValueError, match="verbose must be an integer, got 'yes'"):
+        audit(Q, np.eye(3)[:2], verbose="yes")

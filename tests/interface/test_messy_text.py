@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from typer.testing import CliRunner
 
+from orthospca.interface.cli import app
 from orthospca.interface.tables import TableError, read_table
 from orthospca.interface.tables._numbers import COMMA, POINT, looks_like_number, number_in
 
@@ -322,3 +324,30 @@ def test_hint_to_transpose(read, text, hinted):
     """Tests that a table that looks like genes by samples is read, with a hint."""
     notices = read(text).notices
     assert [("--transpose" in notice) for notice in notices] == [True] * hinted
+
+
+def test_texts_that_stand_for_missing_values(tmp_path):
+    """Tests that the error about such cells says how to read them, and that this works."""
+    file = tmp_path / "levels.csv"
+    file.write_text("a,b\n1,2\nn.d.,3\n<LOD,5\n4,7\n", encoding="utf-8")
+    with pytest.raises(TableError, match=r"missing values, use --na 'n\.d\.,<LOD'"):
+        read_table(file)
+    table = read_table(file, na=("n.d.", "<LOD"), missing="drop-rows")
+    assert table.values.tolist() == [[1.0, 2.0], [4.0, 7.0]]
+    common = ["fit", str(file), "-p", "1", "-k", "1", "--correlation", "--json"]
+    ended = CliRunner().invoke(app, [*common, "--na", "n.d., <LOD", "--missing", "mean"])
+    assert ended.exit_code == 0 and "replaced 2 missing values" in ended.output
+    file.write_text("a,b\n1,2\na,3\nb,5\nc,1\nd,2\ne,3\n", encoding="utf-8")
+    with pytest.raises(TableError, match=r"not a number \(4 more such cells in this column\)$"):
+        read_table(file)
+
+
+def test_thousands_are_told(tmp_path):
+    """Tests a note where separators of thousands were left out, and none elsewhere."""
+    file = tmp_path / "amounts.csv"
+    file.write_text('a,b\n"1,200.5",2\n"3,400.0",3\n"2,100.0",5\n', encoding="utf-8")
+    table = read_table(file)
+    assert table.values[:, 0].tolist() == [1200.5, 3400.0, 2100.0]
+    assert "separators of thousands were left out, as in '1,200.5'" in table.notices
+    file.write_text("a;b\n1,5;2\n3,25;3\n", encoding="utf-8")
+    assert not any("thousands" in notice for notice in read_table(file).notices)

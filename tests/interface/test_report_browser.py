@@ -446,3 +446,15 @@ def test_wide(shape, browser, tmp_path, made_up: Callable[[int, int, int], Resul
     assert browser.tip().startswith("component 1\nENSG")
     nodes = browser.run("document.querySelectorAll('*').length")
     assert nodes < 40_000
+
+
+def test_long_tables_show_that_they_scroll(browser, tmp_path):
+    """Tests that a table has all its columns in view, and a shadow where there are more rows."""
+    Q = np.corrcoef(np.random.default_rng(2).standard_normal((30, 60)), rowvar=False)
+    result = solve(Q, 8, 6, gap=0.5)
+    write_report(tmp_path / "long.html", [Section("Long", result, Q)])
+    browser.open(tmp_path / "long.html")
+    box = "document.querySelector('#loadings1').parentElement"
+    assert browser.run(f"{box}.scrollWidth <= {box}.clientWidth")
+    assert browser.run(f"{box}.scrollHeight > {box}.clientHeight")
+    assert browser.run(f"getComputedStyle({box}).backgroundImage").count("gradient") == 7

@@ -454,6 +454,41 @@ def test_completion():
     assert "--install-completion" in run("--help").output
 
 
+def test_help_says_nothing_of_the_values_of_flags():
+    """Tests that options that take no value are shown without one, and -V is --version."""
+    for command in ("fit", "path", "stability"):
+        shown = run(command, "--help").output
+        assert "--quiet" in shown and "bool" not in shown.lower()
+    assert "bool" not in run("--help").output.lower()
+    assert run("-V").output == run("--version").output
+
+
+def test_shares_in_percent(pitprops):
+    """Tests that a gap may be typed as 1%, as --within may, and a bad one is refused."""
+    for gap in ("5%", "0.05"):
+        ended = run("fit", pitprops, "--precomputed", "-p", 5, "-k", 1, "--gap", gap, "--json")
+        assert ended.exit_code == 0 and json.loads(ended.stdout)["status"] == "OPTIMAL"
+    said = {"x": "must be a share such as 1% or 0.01", "-1%": "gap must be finite", "nan": "finite"}
+    for wrong, why in said.items():
+        ended = run("fit", pitprops, "--precomputed", f"--gap={wrong}")
+        assert ended.exit_code == 2 and why in ended.output
+
+
+def test_files_of_one_name_are_moved_together(pitprops, tmp_path):
+    """Tests that what one command writes does not end up beside what another wrote before."""
+    common = (pitprops, "--precomputed", "-p", 4, "-o", tmp_path)
+    run("alternatives", *common, "--within", "1%")
+    old = {file.name for file in tmp_path.iterdir() if file.name.startswith("alternatives")}
+    assert {"alternatives.html", "alternatives.csv"} <= old
+    run("fit", *common, "-k", 1, "--within", "5%", "--proof")
+    assert {file.name for file in (tmp_path / "earlier-1").iterdir()} == old
+    assert not (tmp_path / "alternatives.html").exists()
+    run("alternatives", *common, "--within", "1%", "--proof")
+    kept = {file.name for file in (tmp_path / "earlier-2").iterdir()}
+    assert {"result.json", "report.html", "certificate.zip", "alternatives.csv"} <= kept
+    assert not (tmp_path / "result.json").exists()
+
+
 def test_names_in_the_json_of_a_path(pitprops):
     """Tests that supports can be read without the file."""
     ended = run("path", pitprops, "--precomputed", "-p", "2,3", "--json")
@@ -486,12 +521,15 @@ class Screen:
         return console.file.getvalue()
 
     @property
-    def lines(self) -> list[str]:
-        """What stays, without control codes and what was erased."""
+    def printed(self) -> list[str]:
+        """All lines, without control codes."""
         plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.stream.getvalue())
-        return [
-            line.rstrip() for line in plain.splitlines() if "certified" in line or "open" in line
-        ]
+        return [line.rstrip() for line in plain.splitlines()]
+
+    @property
+    def lines(self) -> list[str]:
+        """What stays of components."""
+        return [line for line in self.printed if "certified" in line or "open" in line]
 
 
 def test_components_that_are_done_stay():
@@ -566,7 +604,23 @@ def test_a_stage_that_is_solved_again():
         screen.tell(1.0, 1, 0, 1.5, 2.0)
         screen.tell(2.0, 2, 0, 1.6, 2.0)
         screen.tell(3.0, 1, 0, 1.5, 2.0)
-    assert "continuing from there" in screen.stream.getvalue()
+    assert "component 3 moves up to 1/3: it beats what was there" in screen.stream.getvalue()
+    screen = Screen(3)
+    with screen.display:
+        for now, stage in enumerate((0, 1, 2, 1)):
+            screen.tell(float(now), stage, 0, 1.5, 1.5)
+    assert any("3/3" in line and line.endswith("moves up to 1/3") for line in screen.printed)
+    assert all(line.endswith("certified") for line in screen.lines) and len(screen.lines) == 3
+
+
+def test_what_is_printed_meanwhile_stays_above(monkeypatch):
+    """Tests that a warning does not end up inside the part of the screen that moves."""
+    screen = Screen(1)
+    monkeypatch.setattr(sys, "stderr", screen.stream)
+    with screen.display:
+        screen.tell(0.0, 0, 0, 1.0, 2.0)
+        print("a warning", file=sys.stderr)
+    assert "a warning" in screen.printed
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no pty")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from orthospca import Component, Result, Status, datasets, solve
-from orthospca.model.component import Progress
+from orthospca.model.component import Progress, format_gap
 from orthospca.model.printing import INTERVAL, ProgressPrinter
 
 NASTY = '<script>alert("x")</script> & Länge'
@@ -356,3 +356,14 @@ def test_silence():
     for bad in (-1, "yes", 1.5):
         with pytest.raises(ValueError, match="verbose must be"):
             tell(bad)
+
+
+def test_large_gaps_and_missing_components():
+    """Tests that large gaps are told in times of the variance, and how many were asked for."""
+    gaps = {0.5: "50 %", 1.0: "2 times the variance", 7.2: "8.2 times the variance"}
+    gaps |= {41.6: "43 times the variance", 2e9: "2e+09 times the variance", math.inf: "open"}
+    assert {gap: format_gap(gap) for gap in gaps} == gaps
+    result = solve(np.diag([3.0, 2.0]), 1, 2)
+    assert "2 components, 100.0%" in result.summary()
+    fewer = replace(result, stages=result.stages[:1])
+    assert "1 component of 2 asked for, 60.0% of the total variance" in fewer.summary()

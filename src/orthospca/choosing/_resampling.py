@@ -356,6 +356,22 @@ def heartbeat(callback: Counter | None, done: Sequence[Any], total: int) -> Call
     return hear
 
 
+def announced(name: str, what: str, callback: Counter | None, verbose: Any) -> Counter | None:
+    """A callback that also prints how many are done, if that is asked for."""
+    if not validate_integer("verbose", int(verbose) if verbose in (True, False) else verbose, 0):
+        return callback
+    began, told = time.perf_counter(), 0
+
+    def hear(done: int, total: int) -> bool | None:
+        nonlocal told
+        if done > told:
+            told = done
+            print(f"[{name}] {done} of {total} {what} done, {time.perf_counter() - began:.1f} s")
+        return None if callback is None else callback(done, total)
+
+    return hear
+
+
 def worst(statuses: Sequence[Status], stopped: Status | None) -> Status:
     """One status for many fits: ``OPTIMAL`` only if all are certified."""
     if stopped is not None:

@@ -16,7 +16,7 @@ from orthospca._methods import Method, Objective
 from orthospca._typing import Array
 from orthospca.choosing._auditing import Search, bound_of
 from orthospca.choosing._loadings import Loadings
-from orthospca.choosing._resampling import end_of
+from orthospca.choosing._resampling import announced, end_of
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
 from orthospca.model import views
@@ -223,6 +223,7 @@ def audit(
     feature_names: Sequence[str] | None = None,
     memory_limit: float | str | None = None,
     proof: bool = False,
+    verbose: int | bool = False,
 ) -> Audit:
     """Say how far given components are from the best ones, whoever found them.
 
@@ -256,6 +257,8 @@ def audit(
         second; a true answer stops.
     proof : bool
         Whether each of ``Audit.results`` carries a certificate.
+    verbose : bool or int
+        Whether to print a line when a search is done.
 
     Returns
     -------
@@ -279,6 +282,7 @@ def audit(
     zero = validate_nonnegative("zero", zero)
     limits = (Method.BRANCH_AND_BOUND, eps, gap, time_limit, node_limit, n_jobs, callback)
     settings = Settings.validate(*limits, memory_limit=memory_limit, proof=proof)
+    callback = announced("audit", "searches", callback, verbose)
     began, end = time.perf_counter(), end_of(settings)
     given = _covariance(Q, correlation)
     n = given.shape[0]

@@ -56,7 +56,7 @@ class Table:
     @property
     def sentence(self) -> str:
         """What is said below the table, with a full stop."""
-        return f"{self.closing.removesuffix('.')}."
+        return f"{self.closing.removesuffix('.')}." if self.closing else ""
 
     @property
     def numbers(self) -> Table:

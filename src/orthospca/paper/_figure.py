@@ -47,7 +47,7 @@ def draw_speed(found: Experiments) -> Any:
     from matplotlib.figure import Figure
 
     plan = found.plan
-    stages = [[c for c in found.comparisons if c.sparsity == p] for p in plan.sparsities]
+    stages = [[c for c in found.comparisons if c["sparsity"] == p] for p in plan.sparsities]
     titles = [f"{len(found.matrix)} genes, sparsity {p}" for p in plan.sparsities]
     shown = [made for made in found.splits if made.threshold == plan.thresholds[0]]
     width, height = len(plan.sparsities) + bool(found.growth), 1 + bool(shown)
@@ -94,9 +94,10 @@ def _with_legend(figure: Any, columns: int) -> Any:
 
 def _draw_stages(ax: Any, title: str, chosen: list[Comparison]) -> None:
     """Seconds of each component, a line for each method, and the plain loop's average."""
-    lines = [_line(c.method, range(1, len(c.run.seconds) + 1), c.run.seconds) for c in chosen]
-    stages = len(chosen[0].run.variances) + chosen[0].run.exhausted
-    plain = chosen[0].plain.seconds / stages
+    runs = {c["method"]: c["run"].seconds for c in chosen}
+    lines = [_line(method, range(1, len(times) + 1), times) for method, times in runs.items()]
+    stages = chosen[0]["components"] + chosen[0]["run"].exhausted
+    plain = chosen[0]["plain_seconds"] / stages
     lines.append(Line(LOOP, [1, stages], [plain, plain], tone=-1, dots=False))
     _draw(ax, title, lines, Axis("r", whole=True), "seconds of the r-th component")
 
@@ -104,9 +105,9 @@ def _draw_stages(ax: Any, title: str, chosen: list[Comparison]) -> None:
 def _draw_growth(ax: Any, title: str, compared: list[Comparison]) -> None:
     """Seconds of the whole sequence by the number of genes, a line for each method."""
     seconds: dict[str, dict[int, float]] = {}
-    loop = {c.order: c.plain.seconds for c in compared}
+    loop = {c["genes"]: c["plain_seconds"] for c in compared}
     for c in compared:
-        seconds.setdefault(c.method, {})[c.order] = c.run.total_seconds
+        seconds.setdefault(c["method"], {})[c["genes"]] = c["seconds"]
     lines = [_line(method, list(each), list(each.values())) for method, each in seconds.items()]
     lines.append(Line("", list(loop), list(loop.values()), tone=-1, dots=False))
     _draw(ax, title, lines, Axis("genes", whole=True))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,14 +15,6 @@ from orthospca._typing import Array
 
 #: Sequences with at most so many supports are run in full.
 SMALL = 30_000
-
-
-@dataclass(frozen=True)
-class PlainTime:
-    """Seconds of the plain loop, and whether they were measured in full or extrapolated."""
-
-    seconds: float
-    extrapolated: bool
 
 
 def best_on(Q: Array, previous: Array, support: tuple[int, ...]) -> float:
@@ -42,8 +33,8 @@ def best_on(Q: Array, previous: Array, support: tuple[int, ...]) -> float:
 
 def time_plain(
     Q: Array, sparsity: int, components: Array, stages: int, sample: int, repeats: int = 1
-) -> PlainTime:
-    """Time the plain loop over all stages of a sequence.
+) -> tuple[float, bool]:
+    """Seconds of the plain loop over all stages of a sequence, and whether they are extrapolated.
 
     Parameters
     ----------
@@ -72,7 +63,7 @@ def time_plain(
             chosen = [tuple(sorted(draw.tolist())) for draw in draws]
         shortest = min(_time_loop(Q, components[:k], chosen) for _ in range(repeats))
         seconds += shortest * count / len(chosen)
-    return PlainTime(seconds, extrapolated=not in_full)
+    return seconds, not in_full
 
 
 def _time_loop(Q: Array, previous: Array, supports: list[tuple[int, ...]]) -> float:

@@ -29,6 +29,7 @@ from orthospca.paper._paths import Paths, follow_paths
 from orthospca.paper._shown import files, sequence_table, tables
 from orthospca.paper._splits import Comparison, Split, compare, split
 from orthospca.paper._words import findings
+from orthospca.result import Table
 
 say = Screen().say
 WHOLE = ("enumeration", "eigenvalue", "branch-and-bound")
@@ -67,11 +68,16 @@ def run_paper(output: Path, *, quick: bool = False, plan: Plan | None = None) ->
         f"{largest_joining_threshold(Q):.4g}"
     )
     found = measure(Q, plan)
-    show(sequence_table(found), *findings(found), *tables(found))
+    show(*_titled(sequence_table(found)), "", *findings(found))
+    show(*(part for table in tables(found) for part in _titled(table)))
     with writing(folder):
         written = _write(found, folder)
     say(f"wrote {', '.join(written)} to {folder}")
     return found
+
+
+def _titled(table: Table) -> tuple[object, ...]:
+    return "", f"{table.title}:", table
 
 
 def measure(Q: Array, plan: Plan) -> Experiments:
@@ -84,7 +90,7 @@ def measure(Q: Array, plan: Plan) -> Experiments:
         say(f"sparsity {p}: all components")
         compared = compare(Q, p, {m: partial(orthogonal_run, Q, p, n, m) for m in WHOLE}, plan)
         comparisons += compared
-        orthogonal[p] = compared[0].run
+        orthogonal[p] = compared[0]["run"]
         deflation[p] = fastest(partial(deflation_run, Q, p, n), plan)
     for p in plan.sweep:
         say(f"sparsity {p}: the first {most} components")

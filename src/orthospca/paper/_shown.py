@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.table import Table
-
 from orthospca.paper._splits import percent
+from orthospca.result import Table
 
 if TYPE_CHECKING:
     from orthospca.paper._run import Experiments
@@ -91,23 +89,12 @@ def files(found: Experiments) -> dict[str, list[Row]]:
 
 def speed_rows(found: Experiments) -> list[Row]:
     """Every method's time, and how many times faster than the plain loop it is."""
-    groups = ((found.comparisons, found.splits), (found.growth, found.growth_splits))
-    return [
-        {
-            "genes": c.order,
-            "threshold": c.threshold,
-            "largest_block": c.largest,
-            "sparsity": c.sparsity,
-            "components": len(c.run.variances),
-            "method": c.method,
-            "seconds": c.run.total_seconds,
-            "plain_seconds": c.plain.seconds,
-            "plain_extrapolated": c.plain.extrapolated,
-            "speedup": c.speedup,
-        }
-        for alone, splits in groups
-        for c in [*alone, *(c for made in splits for c in made.all)]
-    ]
+    splits = (
+        [c for made in each for c in made.all] for each in (found.splits, found.growth_splits)
+    )
+    whole = (found.comparisons, found.growth)
+    compared = (c for pair in zip(whole, splits, strict=True) for group in pair for c in group)
+    return [{name: value for name, value in c.items() if name != "run"} for c in compared]
 
 
 def _decomposition_rows(found: Experiments) -> list[Row]:
@@ -188,15 +175,8 @@ def tables(found: Experiments) -> list[Table]:
 
 
 def _table(title: str, rows: Sequence[Row]) -> Table:
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    for heading in rows[0] if rows else ():
-        text = heading in ("method", "objective")
-        made.add_column(
-            heading.replace("_", " "), justify="left" if text else "right", no_wrap=text
-        )
-    for row in rows:
-        made.add_row(*map(_text, row.values()))
-    return made
+    columns = {h.replace("_", " "): [_text(row[h]) for row in rows] for h in (rows or [{}])[0]}
+    return Table(title, columns, left=("method", "objective"))
 
 
 def _text(value: object) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from orthospca import solve
 from orthospca._typing import Array
 from orthospca.blocks import block_diagonalize
 from orthospca.paper._experiments import GAP, Plan, Run, fastest, orthogonal_run
-from orthospca.paper._plain import PlainTime, time_plain
+from orthospca.paper._plain import time_plain
 from orthospca.result import Result, format_gap
 
 #: The names under which methods appear when they solve block by block.
@@ -31,34 +32,8 @@ METHODS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """One method's time on one problem, beside the plain loop's.
-
-    Attributes
-    ----------
-    order, sparsity : int
-    run : Run
-    method : str
-    plain : PlainTime
-    threshold : float
-        By which Algorithm 2 has made the matrix block-diagonal; 0 for the matrix itself.
-    largest : int
-        Size of the largest block.
-    """
-
-    order: int
-    sparsity: int
-    run: Run
-    method: str
-    plain: PlainTime
-    threshold: float
-    largest: int
-
-    @property
-    def speedup(self) -> float:
-        """How many times faster than the plain loop."""
-        return self.plain.seconds / self.run.total_seconds
+#: One method's time on one problem, beside the plain loop's: a row of ``speed.csv``, and the run.
+Comparison = dict[str, Any]
 
 
 def compare(
@@ -73,9 +48,24 @@ def compare(
     runs = {method: fastest(make, plan) for method, make in makes.items()}
     reference = next(iter(runs.values()))
     stages = len(reference.variances) + reference.exhausted
-    plain = time_plain(Q, p, reference.components, stages, plan.sample, plan.repeats)
-    rest = (plain, threshold, largest or len(Q))
-    return [Comparison(len(Q), p, run, method, *rest) for method, run in runs.items()]
+    sequence = (reference.components, stages)
+    plain, extrapolated = time_plain(Q, p, *sequence, plan.sample, plan.repeats)
+    return [
+        {
+            "genes": len(Q),
+            "threshold": threshold,
+            "largest_block": largest or len(Q),
+            "sparsity": p,
+            "components": len(run.variances),
+            "method": method,
+            "seconds": run.total_seconds,
+            "plain_seconds": plain,
+            "plain_extrapolated": extrapolated,
+            "speedup": plain / run.total_seconds,
+            "run": run,
+        }
+        for method, run in runs.items()
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,18 +99,18 @@ class Split:
     @property
     def difference(self) -> float:
         """Largest difference between variances found as a whole and block by block."""
-        reference = self.whole[0].run.variances
+        reference = self.whole[0]["run"].variances
         return max(
-            float(np.abs(c.run.variances - reference).max(initial=0.0))
-            if len(c.run.variances) == len(reference)
+            float(np.abs(found - reference).max(initial=0.0))
+            if len(found) == len(reference)
             else np.inf
-            for c in self.blocks
+            for found in (c["run"].variances for c in self.blocks)
         )
 
     @property
     def speedup(self) -> float:
         """How many times faster the blocks are solved than the whole, by the same method."""
-        return self.whole[0].run.total_seconds / self.blocks[0].run.total_seconds
+        return float(self.whole[0]["seconds"] / self.blocks[0]["seconds"])
 
     def certified(self, gap: float = 0.01) -> int:
         """How many components, from the first on, have at most this gap in the original matrix."""

@@ -129,7 +129,7 @@ def fit(
     if color is not None and reading.precomputed:
         raise InputError("--color needs observations, not --precomputed")
     if showing.within is not None:
-        _refuse_alternatives(solver, constraints)
+        _refuse_alternatives(showing.within, solver, constraints)
     solving = solver.settings()
 
     table, Q = job.read(solver.method.value)
@@ -215,7 +215,9 @@ def _chosen(job: Job, table: Table, count: int, solver: Fitting, constraints: Co
     return found.suggested
 
 
-def _refuse_alternatives(solver: Fitting, constraints: Constraints) -> None:
+def _refuse_alternatives(within: float, solver: Fitting, constraints: Constraints) -> None:
+    if not 0.0 <= within < float("inf"):
+        raise InputError(f"--alternatives must be finite and not negative, got {within}")
     if constraints.nonnegative:
         raise InputError("--alternatives does not work with --nonnegative")
     if constraints.relation is Relation.UNCORRELATED:

@@ -62,12 +62,9 @@ def parse_share(given: object) -> float:
     """Read ``1%`` or ``0.01``."""
     text = str(given).strip()
     try:
-        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
-        share = -1.0
-    if not 0.0 <= share < float("inf"):
-        raise typer.BadParameter(f"must be a share such as 1% or 0.01, got {text!r}")
-    return share
+        raise typer.BadParameter(f"must be a share such as 1% or 0.01, got {text!r}") from None
 
 
 #: How an option is typed that is a share of something.
@@ -213,6 +210,9 @@ class Reading:
         None,
         "Missing values: drop their rows, use the column mean, or compute each covariance from "
         "the rows that have both values (the matrix may then be indefinite).",
+    )
+    na: str | None = of_input(
+        None, "Texts that stand for missing values, with commas, such as 'n.d.,<LOD'."
     )
     transpose: bool = of_input(
         False, "Rows of DATA are variables, columns are observations.", "--transpose"

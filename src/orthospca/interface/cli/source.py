@@ -86,7 +86,8 @@ class Source:
     def _table(self) -> Table:
         """What is in the file, before anything is left out."""
         asked = {each.name: getattr(self.how, each.name) for each in fields(tables.Reading)}
-        reading = tables.Reading(**{**asked, "label": self.how.label or ()})
+        na = tuple(map(str.strip, (self.how.na or "").split(","))) if self.how.na else ()
+        reading = tables.Reading(**{**asked, "label": self.how.label or (), "na": na})
         return read_as_it_is(self.file, reading).of_several()
 
     @cached_property

@@ -34,7 +34,7 @@ MOST_COMPONENTS = 6
 #: What is known of rows held out.
 NEAR = (
     "Which other choices of variables come close. A list is complete where it is proved that no "
-    "other choice of as many variables is within the tolerance."
+    "other choice of as many variables comes as close."
 )
 #: A gap up to which given components count as near the best.
 CLOSE, NEAR_THE_BEST = 0.01, "Near the best."

@@ -43,9 +43,9 @@ FOR_SETS = "a bound on all sets at once and, unless a proof was asked for, branc
 MOST_PARTS, MOST_BARS = 12, 12
 #: Variables and components whose loadings have room for names beside them.
 MOST_NAMES, MOST_NUMBERS = 60, 20
-#: Rows of the table of loadings, and those that are printed; components that have a column in it,
-#: and those for which it stands beside the picture.
-MOST_ROWS, MOST_PRINTED, MOST_COLUMNS, MOST_BESIDE = 2000, 200, 10, 4
+#: Rows of the table of loadings, those that are printed, and those that are seen without scrolling;
+#: components that have a column in it, and those for which it stands beside the picture.
+MOST_ROWS, MOST_PRINTED, MOST_AT_ONCE, MOST_COLUMNS, MOST_BESIDE = 2000, 200, 30, 10, 4
 #: Stages in the picture of gaps: those that took longest.
 MOST_STAGES = 16
 #: Observations that are drawn, scores that are kept for other axes, and how many axes there are.
@@ -227,7 +227,8 @@ def _loadings(section: Section, number: int) -> Panel:
         ]
         left_out = len(pairs) - len(rows)
     name, caption = f"loadings{number}", "Loadings by variable"
-    made = table(rows, ("variable",), caption=caption, kind="sortable", name=name, tall=True)
+    tall = len(rows) > MOST_AT_ONCE
+    made = table(rows, ("variable",), caption=caption, kind="sortable", name=name, tall=tall)
     search = Html(
         '<label>Search <input type="search" placeholder="part of a name" '
         f'data-filters="{name}"></label> <output aria-live="polite">{len(rows)} rows</output>'

@@ -25,6 +25,7 @@ from orthospca.interface.tables._numbers import (
     EITHER,
     POINT,
     evidence,
+    is_grouped,
     is_missing,
     looks_like_number,
     number_in,
@@ -158,6 +159,9 @@ def table_from_grid(path: object, grid: Grid, reading: Reading) -> Table:
     names, repeated = grid.unique_names()
     asked = positions_of(path, reading.label, names)
     grid = replace(grid, said=[*grid.said, *repeated])
+    if reading.na:
+        missing = dict.fromkeys(reading.na, "")
+        grid = replace(grid, columns=[_replaced(cells, missing) for cells in grid.columns])
     if reading.transpose:
         grid = _turned(grid, names, asked)
         names, repeated = grid.unique_names()
@@ -203,6 +207,9 @@ def table_from_grid(path: object, grid: Grid, reading: Reading) -> Table:
             except ValueError as error:
                 turn = "; if rows are variables, use --transpose" if hint else ""
                 raise TableError(f"{path} has {error}{turn}") from None
+        texts = (x for j in numbers if not isinstance(columns[j], np.ndarray) for x in columns[j])
+        if example := next((cell for cell in texts if is_grouped(cell, decimal)), ""):
+            said.append(f"separators of thousands were left out, as in {example!r}")
     table = Table(
         values,
         tuple(kept),
@@ -216,6 +223,10 @@ def table_from_grid(path: object, grid: Grid, reading: Reading) -> Table:
         grid.transposed,
     )
     return finish(table)
+
+
+def _replaced(cells: Any, texts: dict[str, str]) -> Any:
+    return cells if isinstance(cells, np.ndarray) else [texts.get(cell, cell) for cell in cells]
 
 
 def _turned(grid: Grid, names: list[str], asked: set[int]) -> Grid:
@@ -323,5 +334,10 @@ def _column(grid: Grid, j: int, name: str, decimal: str, boolean: bool) -> Any:
         style = "comma" if decimal == COMMA else "point"
         reason = f"not a number: decimals here need a {style}" if other else "not a number"
         more = f" ({counted(len(others), 'more such cell')} in this column)" if others else ""
-        raise ValueError(f"{cells[i]!r} in {grid.place(i, j, name)}, which is {reason}{more}")
+        texts = list(dict.fromkeys(cells[i] for i in wrong))
+        na = f"; if such cells are missing values, use --na {','.join(texts)!r}"
+        few = len(texts) <= 4 and not any("," in text for text in texts)
+        suggested = na if few and not other else ""
+        at = f"{cells[i]!r} in {grid.place(i, j, name)}"
+        raise ValueError(f"{at}, which is {reason}{more}{suggested}")
     return [np.nan if number is None else number for number in found]

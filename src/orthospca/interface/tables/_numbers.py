@@ -57,6 +57,11 @@ def number_in(cell: str, decimal: str = POINT) -> float | None:
     return float(cell.translate(_GROUPING).replace(groups, "").replace(COMMA, POINT))
 
 
+def is_grouped(number: str, decimal: str) -> bool:
+    """Whether the digits of a number are in groups, as thousands are."""
+    return any(mark in number for mark in (COMMA if decimal == POINT else POINT) + _SPACES)
+
+
 def looks_like_number(cell: str) -> bool:
     """Whether a cell is a number, however its decimals are written, or true or false."""
     numbers = (number_in(cell, decimal) for decimal in (POINT, COMMA))

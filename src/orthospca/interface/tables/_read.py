@@ -42,6 +42,7 @@ def read_table(
     decimal: str | None = None,
     encoding: str | None = None,
     transpose: bool = False,
+    na: Sequence[str] = (),
 ) -> Table:
     """Read a table of numbers, or raise :class:`TableError` with one sentence.
 
@@ -67,8 +68,10 @@ def read_table(
         Of a text file; if not given it is UTF-8, UTF-16, or else Latin-1, with a notice.
     transpose : bool
         Whether rows of the file are variables and its columns observations.
+    na : sequence of str
+        Texts that stand for missing values, such as ``"<LOD"``, besides ``NA`` and its like.
     """
-    reading = Reading(header, label, key, decimal, encoding, transpose)
+    reading = Reading(header, label, key, decimal, encoding, transpose, na)
     return complete(read_as_it_is(File(path), reading).of_several(), missing)
 
 

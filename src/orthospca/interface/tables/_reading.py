@@ -24,6 +24,8 @@ class Reading:
         Of a text file.
     transpose : bool
         Whether rows of the file are variables and its columns observations.
+    na : sequence of str
+        Texts that stand for missing values, besides the usual ones.
     """
 
     header: bool | None = None
@@ -32,3 +34,4 @@ class Reading:
     decimal: str | None = None
     encoding: str | None = None
     transpose: bool = False
+    na: Sequence[str] = ()
