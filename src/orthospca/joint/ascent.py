@@ -106,14 +106,25 @@ class SetSearch:
             if len(blocks) == K:
                 self._improve([Candidate(0.0, x).embedded(places, n).vector for x in blocks])
 
-    def settle(self, patterns: Sequence[IntArray]) -> None:
-        """Find the best set with these features, from many starts."""
-        # The sizes tell which component is which.
+    def near(self, supports: Sequence[IntArray]) -> None:
+        """Improve the best vectors on some supports."""
+        placed = self._placed(supports)
+        made = None if self._stop() else self._one_by_one(placed, np.arange(len(placed)))
+        if made is not None:
+            self._improve(made)
+
+    def _placed(self, patterns: Sequence[IntArray]) -> list[IntArray]:
+        """The pattern of each component: the sizes tell which is which."""
         slots = np.argsort(self.limits, kind="stable")
         ranks = np.argsort([len(pattern) for pattern in patterns], kind="stable")
         placed = list(patterns)
         for slot, i in zip(slots, ranks, strict=True):
             placed[slot] = patterns[i]
+        return placed
+
+    def settle(self, patterns: Sequence[IntArray]) -> None:
+        """Find the best set with these features, from many starts."""
+        placed = self._placed(patterns)
         K, rng = len(placed), np.random.default_rng(self._seed + 1)
         for turn in range(2 * K + 6):
             begun = self._one_by_one(placed, rng.permutation(K), rng if turn >= K else None)

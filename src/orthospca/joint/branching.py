@@ -8,16 +8,59 @@ choice.
 from __future__ import annotations
 
 import itertools
+import math
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from orthospca._typing import BoolArray
-from orthospca.joint.node import Group, Node
+from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.joint.patterns import Patterns
 
 
-def split(node: Node, patterns: Patterns) -> list[Node] | None:
-    """Return nodes that hold every set of this one; None if each component has one pattern left."""
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Components of which the same is known, so that it does not matter which is which.
+
+    Attributes
+    ----------
+    count : int
+    patterns : integer array
+        Those that a set better than the best known may use, by number.
+    """
+
+    count: int
+    patterns: IntArray
+
+
+@dataclass(eq=False)
+class Node:
+    """A part of the problem.
+
+    Attributes
+    ----------
+    groups : list of Group
+    root : array of shape (n, n)
+        Of the best M known.
+    upper : float
+        Proved.
+    values : list of arrays
+        For each group, the value of each pattern, as computed.
+    usage : array of shape (groups, n) or None
+        How many components of each group use a feature, in the convex relaxation.
+    """
+
+    groups: list[Group]
+    root: Array
+    upper: float = math.inf
+    values: list[Array] = field(default_factory=list)
+    usage: Array | None = None
+
+
+def split(node: Node, patterns: Patterns, disjoint: bool = False) -> list[Node] | None:
+    """Return nodes that hold every set of this one; None if each component has one pattern left.
+
+    If components are to be disjoint, one of them at most uses a feature, and then no other does.
+    """
     inside = patterns.inside
     choice = _undecided(node, inside)
     if choice is None:
@@ -26,15 +69,17 @@ def split(node: Node, patterns: Patterns) -> list[Node] | None:
     group = node.groups[g]
     others = [other for h, other in enumerate(node.groups) if h != g]
     has = inside[group.patterns, feature]
+    without = [replace(o, patterns=o.patterns[~inside[o.patterns, feature]]) for o in others]
     children = []
-    for number in range(group.count + 1):
+    for number in range((1 if disjoint else group.count) + 1):
         parts = [
             Group(count, group.patterns[which])
             for count, which in ((number, has), (group.count - number, ~has))
             if count
         ]
-        child = Node(others + parts, node.root, node.upper)
-        if not _meet_once(child, inside):
+        groups = (without if disjoint and number else others) + parts
+        child = Node(groups, node.root, node.upper)
+        if all(len(g.patterns) for g in groups) and not _conflict(child, inside, disjoint):
             children.append(child)
     return children
 
@@ -55,12 +100,13 @@ def _undecided(node: Node, inside: BoolArray) -> tuple[int, int] | None:
     return choice
 
 
-def _meet_once(node: Node, inside: BoolArray) -> bool:
-    """Whether two components have one feature in common: then they are not orthogonal."""
+def _conflict(node: Node, inside: BoolArray, disjoint: bool) -> bool:
+    """Whether two components have one feature in common, and so are not orthogonal; or any."""
     settled = [
         inside[group.patterns[0]]
         for group in node.groups
         if len(group.patterns) == 1
         for _ in range(min(group.count, 2))
     ]
-    return any(np.count_nonzero(a & b) == 1 for a, b in itertools.combinations(settled, 2))
+    common = [np.count_nonzero(a & b) for a, b in itertools.combinations(settled, 2)]
+    return any(common) if disjoint else 1 in common

@@ -3,82 +3,86 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.joint.bound import rigorous
-from orthospca.joint.multipliers import minimise, never
+from orthospca.joint.branching import Group, Node, split
+from orthospca.joint.multipliers import minimise
 from orthospca.joint.patterns import Patterns, extended
-from orthospca.model.tuning import Effort
+from orthospca.model.tuning import Effort, JointTuning
 from orthospca.numerics.rounding import UNIT, add_up, mul_up
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Components of which the same is known, so that it does not matter which is which.
-
-    Attributes
-    ----------
-    count : int
-    patterns : integer array
-        Those that a set better than the best known may use, by number.
-    """
-
-    count: int
-    patterns: IntArray
-
-
-@dataclass(eq=False)
-class Node:
-    """A part of the problem.
-
-    Attributes
-    ----------
-    groups : list of Group
-    root : array of shape (n, n)
-        Of the best M known.
-    upper : float
-        Proved.
-    values : list of arrays
-        For each group, the value of each pattern, as computed.
-    usage : array of shape (groups, n) or None
-        How many components of each group use a feature, in the convex relaxation.
-    """
-
-    groups: list[Group]
-    root: Array
-    upper: float = math.inf
-    values: list[Array] = field(default_factory=list)
-    usage: Array | None = None
-
-
 class Bounding:
-    """Bounds the nodes of one problem.
+    """Bounds and divides the nodes of one problem.
 
     Parameters
     ----------
     Q : array of shape (n, n)
+    groups : sequence of Group
+        The components, by the patterns that they may have.
     patterns : Patterns
+    places : integer array
+        What the features are called outside.
+    start : array of shape (n, n)
+        The root of M to begin with.
     scale : float
         Size of the variance of one component.
-    enough : float
-        How far below the cut a bound over some patterns may be, before all of them are looked at.
+    tuning : JointTuning
+    disjoint : bool
+        Whether a feature serves one component.
     """
 
-    def __init__(self, Q: Array, patterns: Patterns, scale: float, enough: float) -> None:
-        self.Q, self.patterns, self.scale, self._enough = Q, patterns, scale, enough
+    def __init__(
+        self,
+        Q: Array,
+        groups: Sequence[Group],
+        patterns: Patterns,
+        places: IntArray,
+        start: Array,
+        scale: float,
+        tuning: JointTuning,
+        disjoint: bool = False,
+    ) -> None:
+        self.Q, self.patterns, self.scale, self._tuning = Q, patterns, scale, tuning
+        self._groups, self._places, self._start = groups, places, start
+        self._disjoint = disjoint
         self._larger = extended(Q, patterns.width)
 
-    def tighten(
-        self, node: Node, cut: float, effort: Effort, stop: Callable[[], bool] = never
-    ) -> None:
+    def root(self) -> Node:
+        """Return the whole problem."""
+        node = Node(list(self._groups), self._start)
+        if any(len(group.patterns) == 0 for group in self._groups):
+            node.upper = -math.inf
+        return node
+
+    def split(self, node: Node) -> list[Node] | None:
+        """Return nodes that hold every set of this one; None if each has one pattern left."""
+        return split(node, self.patterns, self._disjoint)
+
+    def supports(self, node: Node) -> list[IntArray] | None:
+        """Return the patterns of a node that has one for each component."""
+        if any(len(group.patterns) != 1 for group in node.groups):
+            return None
+        return [
+            self._places[self.patterns.members(int(group.patterns[0]))]
+            for group in node.groups
+            for _ in range(group.count)
+        ]
+
+    def tighten(self, node: Node, cut: float, effort: str, stop: Callable[[], bool]) -> None:
         """Lower the bound of a node, until it is at most ``cut`` or the effort is spent.
 
         Patterns that cannot be part of a set of more than ``cut`` are dropped.
         """
+        if node.upper > cut:
+            self._tighten(node, cut, getattr(self._tuning, effort), stop)
+
+    def _tighten(self, node: Node, cut: float, effort: Effort, stop: Callable[[], bool]) -> None:
         root = node.root
         working = [np.zeros(0, np.intp) for _ in node.groups]
         best, idle = math.inf, 0
@@ -109,7 +113,7 @@ class Bounding:
                     root,
                     self.scale,
                     effort if turn == 0 else effort.later,
-                    enough=cut - self._enough,
+                    enough=cut - self._tuning.enough * self.scale,
                     stop=stop,
                 )
             except np.linalg.LinAlgError:

@@ -11,24 +11,24 @@ import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.bounds.classical import gershgorin_bound
+from orthospca.bounds.share.sets import Group
 from orthospca.joint.ascent import SetSearch
-from orthospca.joint.bound import spectral_bound
+from orthospca.joint.bound import spectral_bound, spectral_part
+from orthospca.joint.branching import Group as PatternGroup
 from orthospca.joint.multipliers import first_root, root_of
+from orthospca.joint.node import Bounding
 from orthospca.joint.patterns import Patterns, count_patterns
-from orthospca.joint.root import Root, RootBound
+from orthospca.joint.relaxed import Part, Relaxation
+from orthospca.joint.root import RootBound, bound_of, patterns_above
 from orthospca.joint.tree import Tree
 from orthospca.model.clock import Clock
 from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
-from orthospca.model.stage import Subproblem
 from orthospca.numerics.exact import variance_down
-from orthospca.numerics.rigor import proves_below
 from orthospca.numerics.rounding import add_up
-from orthospca.search.listing import supports_above
 from orthospca.search.sequence import Found, run_stages
 from orthospca.search.stages import MatrixStages
-from orthospca.search.views import MatrixView
 
 #: A gap that floating point can close, relative to the largest entry of Q, for each component.
 RESOLUTION = 1e-13
@@ -115,21 +115,19 @@ class _JointSolve:
         self.search.begin([c.vector for c in found.components])
         if self.settings.proof:
             # What a certificate can hold is the bound of one matrix, and nothing else is used.
-            self._at_the_root(found)
+            self._first_steps()
+            self._certify()
             self.note = "with a proof there is no branching, which a certificate does not hold"
             return self._result(Status.PROOF_LIMIT)
         self.upper = min(self._spectral(), _bound_of_stages(found, self.limits))
         self._report()
-        n, widest = len(self.Q), max(self.limits)
-        if count_patterns(n, widest) <= self.tuning.patterns:
-            if not self._done:
-                self._first_steps()
-                self._branch(Patterns.all_of(n, widest), np.arange(n), -math.inf)
-        else:
-            if not self._done:
-                self._at_the_root(found)
-            if not self._done:
-                self._branch_on_listed()
+        if not self._done:
+            self._first_steps()
+            n, widest = len(self.Q), max(self.limits)
+            if count_patterns(n, widest) <= self.tuning.patterns:
+                self._branch_on(Patterns.all_of(n, widest), np.arange(n), -math.inf)
+            else:
+                self._relax()
         return self._result(Status.WORK_LIMIT)
 
     def _spectral(self) -> float:
@@ -156,96 +154,91 @@ class _JointSolve:
         mean = abs(self.search.value) / len(self.limits)
         return max(mean, SMALLEST_SCALE * self.largest) or 1.0
 
-    def _at_the_root(self, found: Found) -> None:
-        self._first_steps()
-        root = Root(self.Q, self.limits, self.settings, self.watch, self._scale)
-        known = [*(c.vector for c in found.components), *self.search.best]
-        self.root = root.run(known, self.tolerance.cutoff(self.search.value))
-        self.nodes += 1
-        self.upper = min(self.upper, self.root.upper)
-        self._report()
-
     def _first_steps(self) -> None:
         tuning, many = self.tuning, len(self.Q) > self.tuning.many
         for _ in range(tuning.few_steps if many else tuning.first_steps * len(self.limits)):
             self.search.step()
 
-    def _branch_on_listed(self) -> None:
-        """Go on with the supports that a better set can use, if they are not too many."""
-        root = self.root
-        assert root is not None
+    def _certify(self) -> None:
+        """The bound of one matrix, with stages that a certificate can hold: the best of some."""
+        part = self._relaxed_root()[1]
+        spectral = spectral_part(self.Q, len(self.limits))
+        watch = QuietWatch(self.watch)
+        for M, gap in ((np.zeros_like(self.Q), 1e-3), (spectral, 1e-3), (part.M, 1e-9)):
+            cut = self.tolerance.cutoff(self.search.value)
+            if M is None or (self.root is not None and (not M.any() or self.root.upper <= cut)):
+                continue
+            found = bound_of(self.Q, M, self.limits, self.settings, watch, gap)
+            if found is not None and (self.root is None or found.upper < self.root.upper):
+                self.root = found
+                self.upper = min(self.upper, found.upper)
+        self.nodes += 1
+        self._report()
+
+    def _relaxed_root(self) -> tuple[Relaxation, Part]:
+        """The share relaxation of the whole."""
+        n = len(self.Q)
+        groups = [
+            Group(self.limits.count(size), size, np.arange(0), np.arange(n))
+            for size in sorted(set(self.limits))
+        ]
+        relaxation = Relaxation(self.Q, groups, self._scale, self.tuning.relaxed)
+        part = relaxation.root()
         cut = self.tolerance.cutoff(self.search.value)
-        sets: set[tuple[int, ...]] = set()
-        for size, outcome in root.outcomes.items():
-            threshold = cut - (root.upper - outcome.upper)
-            threshold -= 1e-12 * (abs(cut) + abs(root.upper))
-            listed = supports_above(
-                MatrixView(Subproblem(root.matrix, size, np.zeros((len(self.Q), 0)))),
-                size,
-                threshold,
-                outcome.rungs,
-                self.tuning.listed,
-                self.settings.tuning.walk,
-                self.watch.out_of_time,
-            )
-            found = [listed.features[places] for places in listed.supports]
-            # A vector may be zero on some of its support, and then it has the value of the rest.
-            if not (listed.complete and self._add_parts(sets, found, threshold)):
-                self.note = "more supports are left than can be branched on"
-                return
-            if not found:
-                # Some component has no support that a better set could use.
-                sets.clear()
-                break
+        relaxation.tighten(part, cut, "first", self.watch.out_of_time)
+        return relaxation, part
+
+    def _relax(self) -> None:
+        """Branch on the patterns that the relaxation leaves, if they are few; or on it."""
+        relaxation, part = self._relaxed_root()
+        self.nodes += 1
+        self.upper = min(self.upper, part.upper)
+        self._report()
+        if self._done:
+            return
+        self.search.near(relaxation.supports(part))
+        cut = self.tolerance.cutoff(self.search.value)
+        if part.upper - cut <= self.tuning.list_within * abs(cut):
+            watch = _Part(self.watch, self.tuning.list_share * self.watch.seconds_left)
+            watch.node_limit = self.tuning.list_nodes
+            self.root = bound_of(self.Q, part.M, self.limits, self.settings, watch)
+            if self.root is not None:
+                self.upper = min(self.upper, self.root.upper)
+                sets = patterns_above(self.root, cut, self.settings, watch)
+                if sets is not None:
+                    self._branch_on_listed(sets, cut, part.M)
+                    return
+        tree = Tree(relaxation, -math.inf, self.tolerance, self.search)
+        self._run(tree, part)
+
+    def _branch_on_listed(self, sets: set[tuple[int, ...]], cut: float, M: Array) -> None:
         if not sets:
             self.upper = min(self.upper, max(cut, self.search.value))
             return
         used = np.array(sorted(set(itertools.chain.from_iterable(sets))), dtype=np.intp)
         number = {int(j): i for i, j in enumerate(used)}
         patterns = Patterns.within(len(used), ([number[j] for j in s] for s in sets))
-        self._branch(patterns, used, cut)
+        self._branch_on(patterns, used, cut, M[np.ix_(used, used)])
 
-    def _add_parts(
-        self, sets: set[tuple[int, ...]], supports: Sequence[IntArray], threshold: float
-    ) -> bool:
-        """Add supports and their parts, unless proved below the threshold; False if too many."""
-        assert self.root is not None
-        pending = [tuple(sorted(int(j) for j in support)) for support in supports]
-        seen = set(pending)
-        while pending:
-            members = pending.pop()
-            at = list(members)
-            if proves_below(self.root.matrix[np.ix_(at, at)], threshold):
-                continue
-            sets.add(members)
-            if len(sets) > self.tuning.patterns:
-                return False
-            parts = {part for part in itertools.combinations(members, len(members) - 1) if part}
-            pending += sorted(parts - seen)
-            seen |= parts
-        return True
+    def _branch_on(
+        self, patterns: Patterns, places: IntArray, outside: float, M: Array | None = None
+    ) -> None:
+        """Branch on patterns; M is one to begin with."""
+        scale = self._scale
+        groups = [
+            PatternGroup(self.limits.count(size), np.flatnonzero(patterns.sizes <= size))
+            for size in sorted(set(self.limits))
+        ]
+        start = first_root(len(places), scale) if M is None or not M.any() else root_of(M)
+        part = self.Q[np.ix_(places, places)]
+        bounding = Bounding(part, groups, patterns, places, start, scale, self.tuning)
+        self._run(Tree(bounding, outside, self.tolerance, self.search))
 
-    def _branch(self, patterns: Patterns, places: IntArray, outside: float) -> None:
-        here, scale = np.ix_(places, places), self._scale
-        start = first_root(len(places), scale)
-        if self.root is not None and (self.root.matrix != self.Q).any():
-            start = root_of(self.Q[here] - self.root.matrix[here])
-        tree = Tree(
-            self.Q[here],
-            self.limits,
-            patterns,
-            places,
-            outside,
-            self.tolerance,
-            self.search,
-            start,
-            scale,
-            self.tuning,
-        )
-        before, limit = self.nodes, self._node_limit
+    def _run(self, tree: Tree, root: Part | None = None) -> None:
+        before = self.nodes
 
         def stop() -> bool:
-            self.out_of_nodes = before + tree.nodes >= limit
+            self.out_of_nodes = before + tree.nodes >= self.watch.node_limit
             return self.out_of_nodes or self.watch.out_of_time()
 
         def report() -> None:
@@ -253,19 +246,9 @@ class _JointSolve:
             self.upper = min(self.upper, tree.upper)
             self._report()
 
-        tree.run(stop, report)
+        tree.run(stop, report, root)
         if tree.settled_open:
             self.note = "sets of some supports could not be told from better ones"
-        elif self.out_of_nodes:
-            self.note = (
-                f"without a limit of time or nodes a search for a set ends after {limit} nodes"
-            )
-
-    @property
-    def _node_limit(self) -> float:
-        if math.isinf(self.watch.node_limit) and math.isinf(self.watch.seconds_left):
-            return self.tuning.nodes
-        return self.watch.node_limit
 
     def _report(self) -> None:
         self.watch.report(self.nodes, self.open_nodes, self.search.value, self.upper)

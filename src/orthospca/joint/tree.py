@@ -1,44 +1,44 @@
-"""Branch and bound over the patterns of all components together."""
+"""Branch and bound over all components together."""
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any, Protocol
 
-import numpy as np
-
-from orthospca._typing import Array, IntArray
+from orthospca._typing import IntArray
 from orthospca.joint.ascent import SetSearch
-from orthospca.joint.branching import split
-from orthospca.joint.node import Bounding, Group, Node
-from orthospca.joint.patterns import Patterns
 from orthospca.model.tolerance import Tolerance
-from orthospca.model.tuning import JointTuning
+
+
+class Division(Protocol):
+    """How a problem is bounded and divided; a node is what it says it is, with an ``upper``."""
+
+    def root(self) -> Any:
+        """Return the whole problem."""
+
+    def tighten(self, node: Any, cut: float, effort: str, stop: Callable[[], bool]) -> None:
+        """Lower the bound of a node: the ``"first"`` one, a ``"node"``, or the ``"last"`` time."""
+
+    def split(self, node: Any) -> list[Any] | None:
+        """Return nodes that hold every set of this one; None if nothing is left to divide."""
+
+    def supports(self, node: Any) -> list[IntArray] | None:
+        """Return features for each component that may be a good set; None if there are none."""
 
 
 class Tree:
-    """The search for a better set, among some patterns.
+    """The search for a better set.
 
     Parameters
     ----------
-    Q : array of shape (n, n)
-    limits : sequence of int
-        The sparsity of each component.
-    patterns : Patterns
-        All that a better set may use.
-    places : integer array
-        Which features of the search for sets these are.
+    division : Division
     outside : float
-        Proved of all sets that use others.
+        Proved of all sets that it does not hold.
     tolerance : Tolerance
     search : SetSearch
         Has the best set found, and makes others of what nodes prefer.
-    start : array of shape (n, n)
-        The root of M to begin with.
-    scale : float
-        Size of the variance of one component.
-    tuning : JointTuning
 
     Attributes
     ----------
@@ -48,24 +48,12 @@ class Tree:
     """
 
     def __init__(
-        self,
-        Q: Array,
-        limits: Sequence[int],
-        patterns: Patterns,
-        places: IntArray,
-        outside: float,
-        tolerance: Tolerance,
-        search: SetSearch,
-        start: Array,
-        scale: float,
-        tuning: JointTuning,
+        self, division: Division, outside: float, tolerance: Tolerance, search: SetSearch
     ) -> None:
         self.upper, self.nodes = math.inf, 0
-        self._limits, self._patterns, self._places = tuple(limits), patterns, places
-        self._tolerance, self._outside = tolerance, outside
-        self._search, self._tuning, self._start = search, tuning, start
-        self._bounding = Bounding(Q, patterns, scale, tuning.enough * scale)
-        self._queue: list[tuple[float, int, Node]] = []
+        self._division, self._outside = division, outside
+        self._tolerance, self._search = tolerance, search
+        self._queue: list[tuple[float, int, Any]] = []
         # Bounds of what is not looked at any more, though it is above the cut.
         self._left = -math.inf
         self._cut = tolerance.cutoff(search.value)
@@ -81,50 +69,54 @@ class Tree:
         """Whether the bound of some supports, one for each component, is above the tolerance."""
         return self._left > self._cut
 
-    def run(self, stop: Callable[[], bool], report: Callable[[], None]) -> None:
-        """Search until the tolerance is met or ``stop`` says so; ``report`` hears of every step."""
-        root = self._root()
-        self._bounding.tighten(root, self._cut, self._tuning.first, stop)
-        self.nodes = 1
+    def run(self, stop: Callable[[], bool], report: Callable[[], None], root: Any = None) -> None:
+        """Search until the tolerance is met or ``stop`` says so; ``report`` hears of every step.
+
+        Parameters
+        ----------
+        stop, report : callables
+        root : node, optional
+            The whole problem, if it is bounded already.
+        """
+        if root is None:
+            root = self._division.root()
+            self._bound(root, "first", stop)
         self._push(root)
         self._note(report)
         while self._queue and not stop():
             node = heapq.heappop(self._queue)[2]
             if node.upper <= self._cut:
                 continue
-            children = split(node, self._patterns)
+            children = self._division.split(node)
             if children is None:
                 self._end(node, stop)
             for child in children or []:
                 # What is not looked at keeps the bound of the node.
                 if not stop():
-                    self._bounding.tighten(child, self._cut, self._tuning.node, stop)
-                    self.nodes += 1
+                    self._bound(child, "node", stop)
                 self._push(child)
             self._note(report)
 
-    def _root(self) -> Node:
-        groups = []
-        for limit in sorted(set(self._limits)):
-            those = np.flatnonzero(self._patterns.sizes <= limit)
-            groups.append(Group(self._limits.count(limit), those))
-        return Node(groups, self._start)
+    def _bound(self, node: Any, effort: str, stop: Callable[[], bool]) -> None:
+        self._division.tighten(node, self._cut, effort, stop)
+        self.nodes += 1
+        supports = self._division.supports(node) if node.upper > self._cut else None
+        if supports is not None:
+            self._search.near(supports)
+            self._learn()
 
-    def _push(self, node: Node) -> None:
+    def _push(self, node: Any) -> None:
         if node.upper > self._cut:
             self._tickets += 1
             heapq.heappush(self._queue, (-node.upper, self._tickets, node))
 
-    def _end(self, node: Node, stop: Callable[[], bool]) -> None:
-        """Bound a node with one pattern for each component as well as possible."""
-        patterns = [
-            self._places[self._patterns.members(int(group.patterns[0]))]
-            for group in node.groups
-            for _ in range(group.count)
-        ]
-        self._search.settle(patterns)
-        self._learn()
-        self._bounding.tighten(node, self._cut, self._tuning.last, stop)
+    def _end(self, node: Any, stop: Callable[[], bool]) -> None:
+        """Bound a node with one support for each component as well as possible."""
+        supports = self._division.supports(node)
+        if supports is not None:
+            self._search.settle(supports)
+            self._learn()
+        self._division.tighten(node, self._cut, "last", stop)
         if node.upper > self._cut:
             self._left = max(self._left, node.upper)
 
@@ -137,7 +129,7 @@ class Tree:
         open_upper = -self._queue[0][0] if self._queue else -math.inf
         self.upper = min(self.upper, max(open_upper, self._left, self._cut, self._outside))
         # The more components, the less a node says of a set.
-        while self._steps < self.nodes * (len(self._limits) - 1) // 2:
+        while self._steps < self.nodes * (len(self._search.limits) - 1) // 2:
             self._steps += 1
             self._search.step()
         self._learn()

@@ -264,6 +264,32 @@ class Effort:
 
 
 @dataclass(frozen=True)
+class RelaxedTuning:
+    """The share relaxation of sets.
+
+    Attributes
+    ----------
+    between_checks : int
+        Iterations between two proofs.
+    first_checks : int
+        Proofs before progress is judged.
+    patience, last_patience : float
+        How many times the last gain may be missing, and where there is nothing to branch on.
+    fix_within : float
+        Features are tested where the bound is so close to the level, relative to it.
+    fresh_starts : int
+        Proofs up to which iterates that are not finite are begun anew.
+    """
+
+    between_checks: int = 25
+    first_checks: int = 3
+    patience: float = 12.0
+    last_patience: float = 100.0
+    fix_within: float = 0.1
+    fresh_starts: int = 10
+
+
+@dataclass(frozen=True)
 class JointTuning:
     """Sets of components, and ties of stages.
 
@@ -273,8 +299,9 @@ class JointTuning:
         Patterns up to which all of them are looked at, or branched on.
     listed : int
         Supports that are listed at most, where not all patterns are looked at.
-    nodes : int
-        Nodes of the tree, if neither these nor the time is limited.
+    list_within, list_share, list_nodes : float, float, int
+        Gap of the relaxation from which on they are listed, the share of the time, and the nodes of
+        the stage that are there for it.
     stagewise_share : float
         Share of the time that the stage-wise solution may use.
     first_steps, few_steps : int
@@ -297,20 +324,21 @@ class JointTuning:
     enough : float
         How far below the cut a bound over some patterns may be, relative to the variance of a
         component, before all of them are looked at again.
-    largest_matrix : int
-        Features that M is of, at most, where there are many.
     gap_share : float
         Gap to which the last stage problem is solved, as a share of the one that is asked for.
-    first, node, last, many_features : Effort
-        At the root, at other nodes, where nothing is left to branch on, and at the root where there
-        are many features.
+    first, node, last : Effort
+        At the root, at other nodes, and where nothing is left to branch on.
+    relaxed : RelaxedTuning
+        Where patterns are too many.
     ties, sequences : int
         Ties of one stage, and sequences, that are looked at.
     """
 
     patterns: int = 30_000
     listed: int = 20_000
-    nodes: int = 400
+    list_within: float = 0.03
+    list_share: float = 0.2
+    list_nodes: int = 30
     stagewise_share: float = 0.25
     first_steps: int = 8
     few_steps: int = 4
@@ -325,12 +353,11 @@ class JointTuning:
     penalties: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.5, 4.0, 20.0)
     patience: int = 25
     enough: float = 0.1
-    largest_matrix: int = 64
     gap_share: float = 0.1
     first: Effort = Effort((1e-1, 1e-2, 1e-3, 3e-4), 80, 14, 120)
     node: Effort = Effort((1e-2, 1e-3), 40, 5)
     last: Effort = Effort((1e-2, 1e-3, 1e-4, 1e-5), 150, 10)
-    many_features: Effort = Effort((3e-2, 3e-3, 3e-4), 60, 40)
+    relaxed: RelaxedTuning = RelaxedTuning()
     ties: int = 200
     sequences: int = 200
 

@@ -16,12 +16,14 @@ The proof is in ``docs/theory/share.md``.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from orthospca._typing import AnyArray, Array, BoolArray, IntArray
+from orthospca.bounds.share.projections import Block, labels_of, placed
 from orthospca.model.stage import Subproblem
 from orthospca.numerics import rigor
 from orthospca.numerics.rounding import UNIT, add_up, raised
@@ -102,6 +104,71 @@ class Multipliers:
         return Multipliers(features, self.N[at], self.ratios[at], self.c[places], self.unit)
 
 
+class _Ranges:
+    """The largest sums over places, so many of them in each of some disjoint blocks."""
+
+    def __init__(self, blocks: Sequence[Block], inside: BoolArray) -> None:
+        self._labels = labels_of(blocks, len(inside))
+        taken = [int(inside[block.members].sum()) for block in blocks]
+        # Those of no block may be any number.
+        self._least = np.array([0, *(b.least - t for b, t in zip(blocks, taken, strict=True))])
+        self._most = np.array(
+            [len(inside), *(b.most - t for b, t in zip(blocks, taken, strict=True))]
+        )
+        self._rows = [np.flatnonzero(self._labels[~inside] == c) for c in range(len(blocks) + 1)]
+        self._free = ~inside
+
+    def largest(
+        self, numbers: Array, slots: IntArray, own: IntArray | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Return the terms of each column's largest sum, the least of them, and the largest other.
+
+        Where there is no such sum, nothing is claimed, and terms are missing.
+
+        Parameters
+        ----------
+        numbers : array
+            A row for each feature that is not included.
+        slots : integer array
+            Terms of each sum.
+        own : integer array, optional
+            Columns of these features: each has a place already in its own.
+        """
+        if len(self._rows) == 1:
+            most = min(int(slots.max()) + 1, len(numbers))
+            top = -np.sort(np.partition(-numbers, most - 1, axis=0)[:most], axis=0)
+            terms = np.where(np.arange(most)[:, None] < slots, top, 0.0)
+            columns = np.arange(len(slots))
+            last = np.where(slots > 0, top[np.maximum(slots - 1, 0), columns], -math.inf)
+            following = np.where(slots < most, top[np.minimum(slots, most - 1), columns], -math.inf)
+            return terms, last, following
+        forced, eligible = np.zeros_like(numbers, bool), np.zeros_like(numbers, bool)
+        ordered = np.empty_like(numbers)
+        start = 0
+        for c, rows in enumerate(self._rows):
+            part = slice(start, start + len(rows))
+            ordered[part] = -np.sort(-numbers[rows], axis=0)
+            taken = np.zeros(len(slots), int)
+            if own is not None:
+                taken[own[self._labels[own] == c]] = 1
+            rank = np.arange(len(rows))[:, None]
+            forced[part] = rank < self._least[c] - taken
+            eligible[part] = rank < self._most[c] - taken
+            start += len(rows)
+        # First what each block must have; then the largest of what it may have.
+        optional = np.sort(np.where(eligible & ~forced, -ordered, math.inf), axis=0)
+        left = np.maximum(slots - forced.sum(axis=0), 0)
+        rank = np.arange(len(optional))[:, None]
+        added = np.where(rank < left, -optional, math.inf)
+        terms = np.vstack([np.where(forced, ordered, math.inf), added])
+        last = terms.min(axis=0)
+        last[np.isinf(last)] = -math.inf
+        others = np.vstack(
+            [np.where(eligible, -math.inf, ordered), np.where(rank < left, -math.inf, -optional)]
+        )
+        return np.where(np.isfinite(terms), terms, 0.0), last, others.max(axis=0)
+
+
 class Claim:
     """What multipliers prove of a node: supports of p features, of those given, with the included.
 
@@ -112,6 +179,8 @@ class Claim:
         Features that all supports contain.
     multipliers : Multipliers
         Their features are those that supports may contain, at least p.
+    blocks : sequence of Block
+        How many features of each of some disjoint sets a support has.
 
     Attributes
     ----------
@@ -119,12 +188,17 @@ class Claim:
         Proved bound on the node.
     """
 
-    def __init__(self, problem: Subproblem, included: IntArray, multipliers: Multipliers) -> None:
+    def __init__(
+        self,
+        problem: Subproblem,
+        included: IntArray,
+        multipliers: Multipliers,
+        blocks: Sequence[Block] = (),
+    ) -> None:
         self.problem = problem
         self.features = features = multipliers.features
         self.inside: BoolArray = np.isin(features, included)
-        size, room = problem.sparsity, problem.sparsity - len(included)
-        self._room = room
+        self._room = room = problem.sparsity - len(included)
         self.c = c = multipliers.c.astype(float) * multipliers.unit
         N = multipliers.N.astype(float) * multipliers.unit
         # Products of two numbers of single precision are exact; one rounding is left.
@@ -139,22 +213,15 @@ class Claim:
         free[np.arange(len(own)), own] = -math.inf
         #: Places in the sum of a column: one less for those that take one themselves.
         self.slots: IntArray = np.where(self.inside, room, room - 1)
-        most = min(room + 1, len(free))
-        top = -np.sort(np.partition(-free, most - 1, axis=0)[:most], axis=0)
-        counted = np.arange(most)[:, None] < self.slots
-        chosen = np.where(counted, top, 0.0)
-        columns = np.arange(len(features))
-        #: The last number that a column's sum contains, and the first that it does not.
-        self.last = np.where(self.slots > 0, top[np.maximum(self.slots - 1, 0), columns], -math.inf)
-        self.following = top[np.minimum(self.slots, most - 1), columns]
+        ranges = _Ranges(placed(blocks, features), self.inside)
+        chosen, self.last, self.following = ranges.largest(free, self.slots, own)
         tau = chosen.sum(axis=0) + fixed.sum(axis=0)
         sizes = np.abs(chosen).sum(axis=0) + np.abs(fixed).sum(axis=0)
-        tau = raised(tau, size + 2, sizes)
-        ordered = np.sort(c[~self.inside])[::-1]
-        self._last_c = float(ordered[room - 1])
-        self._following_c = float(ordered[room]) if room < len(ordered) else -math.inf
-        taken = np.concatenate([c[self.inside], ordered[:room]])
-        self.total = float(raised(taken.sum(), size, np.abs(taken).sum()))
+        tau = raised(tau, problem.sparsity + 2, sizes)
+        of_c, last_c, following_c = ranges.largest(c[~self.inside, None], np.array([room]))
+        self._last_c, self._following_c = float(last_c[0]), float(following_c[0])
+        taken = np.concatenate([c[self.inside], of_c[:, 0]])
+        self.total = float(raised(taken.sum(), len(taken), np.abs(taken).sum()))
         at = np.ix_(features, features)
         M = problem.projected[at] - N
         largest = float(np.abs(M).max())
@@ -163,17 +230,18 @@ class Claim:
         M[np.diag_indices(len(M))] = raised(diagonal, 4, sizes)
         # One rounding of what is off the diagonal, and one of what tests take from the diagonal.
         self._radius = problem.projected_radius + 2 * UNIT * (largest + float(sizes.max()))
-        self._M = M
+        #: The matrix whose largest eigenvalue counts, before orthogonality is folded in.
+        self.matrix = M
 
     @cached_property
     def _form(self) -> tuple[Array, float]:
         """The matrix with the orthogonality folded in, and how far its entries may be off."""
         restricted = self.problem.touching(self.features)
         if restricted.shape[1] == 0:
-            return self._M, self._radius
+            return self.matrix, self._radius
         # The value on the range of what is forbidden, well below those that count.
-        level = float(self._M.diagonal().max()) - 10 * float(np.abs(self._M).max())
-        form, radius = rigor.constrain(self._M, restricted, level)
+        level = float(self.matrix.diagonal().max()) - 10 * float(np.abs(self.matrix).max())
+        form, radius = rigor.constrain(self.matrix, restricted, level)
         return form, self._radius + float(radius)
 
     @cached_property
