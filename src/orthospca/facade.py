@@ -103,10 +103,9 @@ def solve(
         were examined.  ``"joint"``: the components with the largest total variance, with a proved
         bound on the total of every such set, ``Result.joint_upper_bound``; the bound of each
         component then says what another one in its place could have at most, and its status is
-        ``PART_OF_SET``: it is the set that is certified.  Without a limit of time or nodes a joint
-        search ends after a few hundred nodes, with the status ``WORK_LIMIT``.  The last two need a
-        matrix,
-        ``method="branch-and-bound"`` and no threshold.
+        ``PART_OF_SET``: it is the set that is certified.  A joint search may take long: give
+        it a limit of time or nodes.  The last two need a matrix, ``method="branch-and-bound"`` and
+        no threshold.
     method : {"branch-and-bound", "enumeration", "eigenvalue", "deflation"}
         ``"branch-and-bound"`` certifies sparsity after sparsity, each of which leaves few features
         to the next, searches given the strongest features, and goes on, where that is not enough,

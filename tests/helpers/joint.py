@@ -23,8 +23,10 @@ from helpers.exact import (
 )
 from helpers.problems import MATRICES
 from orthospca import solve
+from orthospca.bounds.share.sets import Group
 from orthospca.certificate.joint import make_joint_certificate
-from orthospca.joint.root import Root, RootBound
+from orthospca.joint.relaxed import Relaxation
+from orthospca.joint.root import RootBound, bound_of
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import DEFAULT
@@ -50,9 +52,16 @@ def root_of(
     watch = settings.watch(None)
     watch.begin_stage(0, 1)
     total = float(np.einsum("ki,ij,kj->", components, Q, components))
+    sizes = sorted(set(limits))
+    everything = np.arange(len(Q))
+    groups = [Group(list(limits).count(p), p, np.arange(0), everything) for p in sizes]
     scale = abs(total) / len(limits) or 1.0
-    root = Root(Q, limits, settings, watch, scale)
-    return root.run(list(components), cut=-math.inf)
+    relaxation = Relaxation(Q, groups, scale, settings.tuning.joint.relaxed)
+    part = relaxation.root()
+    relaxation.tighten(part, -math.inf, "first", lambda: False)
+    found = bound_of(Q, part.M, list(limits), settings, watch)
+    assert found is not None
+    return found
 
 
 def set_of(Q: np.ndarray, limits: Sequence[int], **options: Any) -> Draft:

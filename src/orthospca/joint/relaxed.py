@@ -214,7 +214,7 @@ class Relaxation:
             free = ~np.isin(group.allowed, group.included)
             for places in self._blocks:
                 inside = np.isin(group.allowed, places)
-                if np.count_nonzero(inside & free) < 2:
+                if np.count_nonzero(inside & free) < 2 or _crosses(group, group.allowed[inside]):
                     continue
                 numbers = share[inside].sum(axis=0)
                 found = _doubt(numbers, mass, group.count, *_range(group, group.allowed[inside]))
@@ -286,6 +286,14 @@ def with_block(group: Group, members: IntArray, least: int, most: int) -> Group 
     others = [block for block in group.blocks if not np.array_equal(block.members, members)]
     block = Block(members, max(least, low), min(most, high))
     return consistent(replace(group, blocks=(*others, block)))
+
+
+def _crosses(group: Group, members: IntArray) -> bool:
+    """Whether a block has some features in common with another one that is not the same."""
+    return any(
+        np.isin(members, block.members).any() and not np.array_equal(members, block.members)
+        for block in group.blocks
+    )
 
 
 def _range(group: Group, members: IntArray) -> tuple[int, int]:

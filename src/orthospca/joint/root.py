@@ -21,6 +21,9 @@ from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome
 from orthospca.search.views import MatrixView
 
+#: A diagonal entry of M, relative to the largest, from which on it counts.
+SMALLEST = 1e-4
+
 
 @dataclass(frozen=True, eq=False)
 class RootBound:
@@ -56,7 +59,8 @@ def bound_of(
     gap : float
         To which stages are solved at least, relative.
     """
-    at = np.flatnonzero(M.any(axis=1))
+    # What is next to nothing is left out: any part of M will do.
+    at = np.flatnonzero(M.diagonal() > SMALLEST * M.diagonal().max(initial=0.0))
     found = rigorous(Q, M[np.ix_(at, at)], at)
     if found is None:
         return None

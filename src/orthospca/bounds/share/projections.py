@@ -35,6 +35,8 @@ def labels_of(blocks: Sequence[Block], n: int) -> IntArray:
     """Return which of some disjoint blocks each feature is in, from 1 on; 0 for none."""
     labels = np.zeros(n, dtype=np.intp)
     for number, block in enumerate(blocks, 1):
+        if labels[block.members].any():
+            raise ValueError("blocks must be disjoint")
         labels[block.members] = number
     return labels
 
