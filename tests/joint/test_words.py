@@ -26,7 +26,7 @@ from orthospca.facade import solve_with
 from orthospca.interface.cli import app
 from orthospca.interface.display import advice
 from orthospca.interface.progress import ProgressDisplay
-from orthospca.joint.tree import Tree
+from orthospca.joint.node import Bounding
 from orthospca.model.component import Progress
 from orthospca.model.printing import ProgressPrinter
 from orthospca.model.settings import Settings
@@ -202,33 +202,26 @@ def test_several_objectives_in_one_report(tmp_path):
 # ---------------------------------------------------------------------------- why it ended
 
 
-def with_few_nodes(Q, nodes):
-    """The best pair that is found in so many nodes, though none are asked for."""
-    tuning = replace(DEFAULT, joint=replace(DEFAULT.joint, nodes=nodes))
-    return solve_with(Q, 5, 2, Settings.validate(objective="joint", tuning=tuning))
-
-
 def test_no_limit_is_blamed_that_was_not_given():
     """Tests the status of a set: that of a limit only if it was given and met."""
     Q = hard()
-    alone = with_few_nodes(Q, 2)
-    assert alone.status is Status.WORK_LIMIT and "ends after 2 nodes" in alone.note
     assert pair(5, node_limit=1).status is Status.NODE_LIMIT
     assert solve(Q, 5, 2, objective="joint", time_limit=0.0).status is Status.TIME_LIMIT
     for proved in (pair(5, proof=True), pair(5, proof=True, node_limit=1)):
         # It is not the nodes that a proof of a set runs out of.
         assert proved.status is Status.PROOF_LIMIT
         assert "no branching" in proved.note
-    for result in (alone, proved):
-        for text in (result.summary(), result.table().closing, advice(result)):
-            assert not re.search("node.limit|time.limit", text)
+    for text in (proved.summary(), proved.table().closing, advice(proved)):
+        assert not re.search("node.limit|time.limit", text)
 
 
 def test_settled_sets_blame_nothing(monkeypatch):
     """Tests that supports that cannot be told apart are not a limit of nodes."""
-    monkeypatch.setattr(Tree, "settled_open", property(lambda self: True))
-    result = with_few_nodes(hard(), 2)
+    monkeypatch.setattr(Bounding, "split", lambda self, node: None)
+    result = solve(hard(), 5, 2, objective="joint")
     assert result.status is Status.WORK_LIMIT and "could not be told" in result.note
+    for text in (result.summary(), result.table().closing, advice(result)):
+        assert not re.search("node.limit|time.limit", text)
 
 
 def _settings(**changes):
