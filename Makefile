@@ -74,7 +74,7 @@ test: $(VENV)/.with-test
 	$(PYTEST) -m "not slow"
 
 .PHONY: test-all
-test-all: $(VENV)/.with-test
+test-all: $(VENV)/.with-test $(VENV)/.with-scanpy
 	@$(BEFORE)
 	HYPOTHESIS_PROFILE=full $(PYTEST)
 

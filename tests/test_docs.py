@@ -79,6 +79,16 @@ def test_the_gene_expression_tutorial_prints_what_it_says(tmp_path, monkeypatch)
     run_page(ROOT / "docs" / "tutorials" / "gene-expression.md", "py")
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_the_tutorial_on_single_cells_prints_what_it_says(tmp_path, monkeypatch):
+    """Tests the tutorial whose data come with scanpy, where that is installed."""
+    pytest.importorskip("scanpy", reason="scanpy is not installed: pip install orthospca[scanpy]")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    run_page(ROOT / "docs" / "tutorials" / "single-cells.md", "py")
+
+
 @pytest.mark.parametrize("page", having("py"), ids=named)
 def test_examples_that_are_not_run_are_python_all_the_same(page):
     """Tests that blocks which need a cluster or other data are at least well formed."""
@@ -92,7 +102,7 @@ def test_every_tutorial_has_examples_that_are_run():
     run = {named(page) for page in having("python")}
     assert {"README.md", "docs/index.md", "docs/faq.md", "docs/gallery.md"} <= run
     for page in (ROOT / "docs" / "tutorials").glob("*.md"):
-        assert named(page) in run or page.name == "gene-expression.md"
+        assert named(page) in run or page.name == "single-cells.md"
 
 
 def commands_in(page: Path) -> list[list[str]]:

@@ -33,6 +33,7 @@ from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.model.validation import (
     column_name,
     numbers_of,
+    refuse_anndata,
     validate_choice,
     validate_complete,
     validate_covariance,
@@ -428,6 +429,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return int(self.n_components_)
 
     def _validated(self, X: Any, **options: Any) -> Any:
+        refuse_anndata(X, "X")
         nan = "allow-nan"  # it is refused with a sentence of our own
         try:
             return validate_data(

@@ -23,7 +23,13 @@ from orthospca.data.columns import Columns, LocalColumns, Moments, is_constant
 from orthospca.data.forming import GiveUp, never
 from orthospca.data.moments import validate_weights
 from orthospca.data.sparse import columns_of
-from orthospca.model.validation import column_name, names_of, numbers_of, validate_range
+from orthospca.model.validation import (
+    column_name,
+    names_of,
+    numbers_of,
+    refuse_anndata,
+    validate_range,
+)
 from orthospca.numerics.exact import factor_variance_down
 from orthospca.numerics.rounding import relative_error
 
@@ -186,6 +192,7 @@ def _refuse_extremes(
 
 def _source(data: Any, sample_weight: Any) -> tuple[Columns, float]:
     """Return the columns of the data, where they are, and how many samples they count for."""
+    refuse_anndata(data)
     if not sparse.issparse(data) and hasattr(data, "to_numpy"):
         data = numbers_of(data)
     if not hasattr(data, "shape"):

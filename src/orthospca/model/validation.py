@@ -42,6 +42,7 @@ def validate_range(name: str, largest: float, power: float = 1.0) -> None:
 
 def validate_covariance(Q: Any) -> Array:
     """Return Q as a read-only, exactly symmetric float array, or raise ``ValueError``."""
+    refuse_anndata(Q, "Q")
     if hasattr(Q, "toarray"):
         Q = Q.toarray()
     try:
@@ -138,6 +139,15 @@ def validate_complete(X: Any, names: Sequence[str] | None) -> None:
 def column_name(names: Sequence[str] | None, j: Any) -> str:
     """What a column is called in a message: its name, or else its number from 0."""
     return str(int(j)) if names is None else repr(str(names[int(j)]))
+
+
+def refuse_anndata(X: Any, what: str = "data") -> None:
+    """Say what to do with an AnnData in the place of an array."""
+    if hasattr(X, "var_names") and hasattr(X, "obs_names"):
+        raise InputError(
+            f"{what} must be an array, got an AnnData: call orthospca.anndata.pca(adata), or pass "
+            "adata.X"
+        )
 
 
 def names_of(Q: Any) -> tuple[str, ...] | None:

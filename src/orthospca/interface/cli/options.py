@@ -98,7 +98,7 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         help="CSV, TSV or other text, GEO series matrix, GCT, Parquet (.parquet), Excel (.xlsx), "
-        "NumPy (.npy, .npz) or Matrix Market (.mtx); use - for standard input.",
+        "NumPy (.npy, .npz), Matrix Market (.mtx) or AnnData (.h5ad); use - for standard input.",
     ),
 ]
 
@@ -227,8 +227,12 @@ class Reading:
         None, "Encoding of a text file; detected by default.", metavar="NAME"
     )
     key: str | None = of_input(
-        None, "Which array of an NPZ file, or which sheet of a workbook.", metavar="NAME"
+        None,
+        "Which array of an NPZ file, which sheet of a workbook, or which mark of genes (or all) of "
+        "an AnnData file.",
+        metavar="NAME",
     )
+    layer: str | None = of_input(None, "Layer of an AnnData file.", metavar="NAME")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ ENDINGS = {
     ".pq": "parquet",
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
+    ".h5ad": "h5ad",
 }
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _BEGINNINGS = {

@@ -10,6 +10,7 @@ from orthospca.interface.tables._binary import read_matrix_market, read_numpy, r
 from orthospca.interface.tables._excel import read_excel
 from orthospca.interface.tables._expression import read_expression
 from orthospca.interface.tables._file import File
+from orthospca.interface.tables._h5ad import read_h5ad
 from orthospca.interface.tables._missing import complete
 from orthospca.interface.tables._numbers import COMMA, POINT
 from orthospca.interface.tables._reading import Reading
@@ -25,6 +26,7 @@ READERS: dict[str, Callable[[File, Reading], Table]] = {
     "mtx": read_matrix_market,
     "parquet": read_parquet,
     "xlsx": read_excel,
+    "h5ad": read_h5ad,
     "geo": read_expression,
     "gct": read_expression,
 }
@@ -43,21 +45,23 @@ def read_table(
     encoding: str | None = None,
     transpose: bool = False,
     na: Sequence[str] = (),
+    layer: str | None = None,
 ) -> Table:
     """Read a table of numbers, or raise :class:`TableError` with one sentence.
 
     Parameters
     ----------
     path : path
-        A file whose name ends in ``.parquet``, ``.npy``, ``.npz``, ``.mtx`` or ``.xlsx``, or a text
-        file, a series matrix of GEO or a GCT file, which may be compressed (``.gz``); ``"-"`` is
-        standard input.
+        A file whose name ends in ``.parquet``, ``.npy``, ``.npz``, ``.mtx``, ``.xlsx`` or
+        ``.h5ad``, or a text file, a series matrix of GEO or a GCT file, which may be compressed
+        (``.gz``); ``"-"`` is standard input.
     header : bool, optional
         Whether the first line of a text file holds names; detected if not given.
     label : sequence of str
         Columns to leave out, by name or by number from 1, besides those recognised as labels.
     key : str, optional
-        The array to take from an NPZ file that holds several tables, or the sheet of a workbook.
+        The array to take from an NPZ file that holds several tables, the sheet of a workbook, or
+        the column of ``var`` that marks genes of an AnnData file, or ``"all"``.
     missing : {"drop-rows", "mean", "pairwise"}, optional
         What to do with missing values: leave out rows that have one, put the mean of the column, or
         keep them and compute each covariance from the rows that have both variables.  By default
@@ -70,8 +74,10 @@ def read_table(
         Whether rows of the file are variables and its columns observations.
     na : sequence of str
         Texts that stand for missing values, such as ``"<LOD"``, besides ``NA`` and its like.
+    layer : str, optional
+        Of an AnnData file, in the place of its ``X``.
     """
-    reading = Reading(header, label, key, decimal, encoding, transpose, na)
+    reading = Reading(header, label, key, decimal, encoding, transpose, na, layer)
     return complete(read_as_it_is(File(path), reading).of_several(), missing)
 
 
@@ -82,10 +88,12 @@ def read_as_it_is(file: File, reading: Reading) -> Table:
     reading = replace(reading, decimal=DECIMALS[reading.decimal])
     try:
         kind = file.kind
-        if reading.key is not None and kind not in ("npz", "xlsx"):
+        if reading.key is not None and kind not in ("npz", "xlsx", "h5ad"):
             raise TableError(
                 f"{file} is not an NPZ file or a workbook, so it has no part named {reading.key!r}"
             )
+        if reading.layer is not None and kind != "h5ad":
+            raise TableError(f"{file} is not an AnnData file, so it has no layer {reading.layer!r}")
         if kind in UNREAD:
             raise TableError(f"{file} is {UNREAD[kind]}: save it as .xlsx or as CSV")
         return without_numbering(READERS[kind](file, reading))

@@ -17,7 +17,7 @@ class Reading:
     label : sequence of str
         Columns to leave out, by name or by number from 1.
     key : str or None
-        The array of an NPZ file, or the sheet of a workbook.
+        The array of an NPZ file, the sheet of a workbook, or what marks genes of an AnnData file.
     decimal : {"point", "comma", ".", ","} or None
         How decimals are written.
     encoding : str or None
@@ -26,6 +26,8 @@ class Reading:
         Whether rows of the file are variables and its columns observations.
     na : sequence of str
         Texts that stand for missing values, besides the usual ones.
+    layer : str or None
+        Of an AnnData file.
     """
 
     header: bool | None = None
@@ -35,3 +37,4 @@ class Reading:
     encoding: str | None = None
     transpose: bool = False
     na: Sequence[str] = ()
+    layer: str | None = None
