@@ -68,6 +68,7 @@ def test_without_ties():
     np.testing.assert_allclose(result.variances, stagewise.variances, rtol=1e-4)
     assert result.status is Status.OPTIMAL
     assert result.objective == "lexicographic" and "all ties were examined" in result.note
+    assert all(component.closed_by is not None for component in result)
 
 
 def test_proof():

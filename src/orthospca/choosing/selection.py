@@ -21,8 +21,9 @@ Counter = Callable[[int, int], "bool | None"]
 LISTED = 0.1
 
 #: What the columns of the table are.
+STABILITY = "stability: 1 if every resample selects the same features, 0 as by chance"
 LEGEND = (
-    "stability: 1 if every resample selects the same features, 0 as by chance; |cos| and overlap:\n"
+    f"{STABILITY}; |cos| and overlap:\n"
     "agreement with the components of all rows; in brackets: features that these do not use"
 )
 
@@ -230,5 +231,5 @@ class StabilityPath(Shown):
         for k, column in enumerate(self.indices.T, start=1):
             columns[f"component {k}"] = [in_words(index) for index in column]
         first = self.stabilities[:1]
-        told = "".join(f"stability of each component, {each._meaning()}" for each in first)
+        told = "".join(f"{STABILITY}; {each._meaning()}" for each in first)
         return Table("Stability by sparsity", columns, told)

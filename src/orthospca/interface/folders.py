@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,39 +59,10 @@ def unless_refused(folder: Path | None) -> Iterator[None]:
         raise
 
 
-@dataclass(frozen=True)
-class Run:
-    """What was asked, so that two runs can be told apart.
-
-    Attributes
-    ----------
-    command : str
-        As it was typed.
-    version : str
-        Of the program.
-    file, sha256 : str
-        What was read.
-    settings : mapping
-        How it was read and solved.
-    """
-
-    command: str
-    version: str
-    file: str
-    sha256: str
-    settings: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain objects, as they come back from JSON."""
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), default=str))
-        return plain
-
-    def asks_the_same(self, other: Any) -> bool:
-        """Whether what a file says of its run is this one, typed in whatever way."""
-        mine = self.to_dict()
-        if not isinstance(other, dict):
-            return False
-        return all(other.get(key) == mine[key] for key in ("sha256", "settings", "version"))
+#: What was asked, as a file of a run has it: command, version, file, sha256 and settings.
+Run = dict[str, Any]
+#: What two runs that ask the same agree in, typed in whatever way.
+SAME = ("sha256", "settings", "version")
 
 
 @dataclass
@@ -149,7 +121,7 @@ class Folder:
             elif callable(content):
                 content().figure.savefig(path, dpi=150)
             elif isinstance(content, dict):
-                asked = {} if run is None else {RUN: run.to_dict()}
+                asked = {} if run is None else {RUN: run}
                 path.write_text(json.dumps({**content, **asked}, indent=1), encoding="utf-8")
             else:
                 with open(path, "w", encoding="utf-8", newline="") as file:
@@ -181,12 +153,11 @@ class Folder:
         if not there:
             return None
         asked, ended = _recorded(self.path / record)
-        if run.asks_the_same(asked) and (finished or not _finished(ended)):
+        same = isinstance(asked, dict) and all(asked.get(key) == run[key] for key in SAME)
+        if same and (finished or not _finished(ended)):
             return None
-        number = 1
-        while (self.path / f"earlier-{number}").exists():
-            number += 1
-        aside = self.path / f"earlier-{number}"
+        folders = (self.path / f"earlier-{number}" for number in itertools.count(1))
+        aside = next(folder for folder in folders if not folder.exists())
         with writing(aside):
             aside.mkdir()
             for file in there:

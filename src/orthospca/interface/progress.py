@@ -17,10 +17,10 @@ from orthospca.result import Progress, format_gap
 
 #: Seconds between two lines of progress where the output is not a terminal.
 PLAIN_INTERVAL = 5.0
-#: Seconds over which the speed is measured, and after which a gap counts as unchanged.
-RECENT, UNCHANGED = 10.0, 3.0
-#: A gap of which less than a share was closed in so many seconds hardly moves.
-STUCK_SECONDS, STUCK_SHARE = 20.0, 0.05
+#: Seconds that are recent: a gap of which less than this share was closed in them hardly moves.
+RECENT, STUCK_SHARE = 20.0, 0.05
+#: Seconds after which a gap counts as unchanged.
+UNCHANGED = 3.0
 #: Pictures a second, and the sign in front of the line that moves.
 PER_SECOND, FRAMES = 8, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 HEADINGS = ("variance", "bound", "gap", "time")
@@ -39,7 +39,6 @@ class Pace:
     def __init__(self, now: float) -> None:
         self.started = self._changed = now
         self._seen: deque[tuple[float, float, int]] = deque()
-        self._moved = now, math.inf
         self._forming: float | None = None
 
     def note(self, now: float, progress: Progress) -> None:
@@ -47,9 +46,6 @@ class Pace:
         gap, self._forming = progress.gap, progress.forming
         if not self._seen or gap != self._seen[-1][1]:
             self._changed = now
-        before = self._moved[1]
-        if gap < (1.0 - STUCK_SHARE) * before:
-            self._moved = now, gap
         self._seen.append((now, gap, progress.nodes))
         self._forget(now)
 
@@ -60,7 +56,10 @@ class Pace:
 
     def is_stuck(self, now: float) -> bool:
         """Whether the gap hardly moves."""
-        return now - self._moved[0] >= STUCK_SECONDS
+        if not self._seen or now - self._seen[0][0] < RECENT:
+            return False
+        self._forget(now)
+        return self._seen[-1][1] >= (1.0 - STUCK_SHARE) * self._seen[0][1]
 
     def words(self, now: float) -> str:
         """Nodes, and how fast they and the gap go, in a few words."""

@@ -94,12 +94,12 @@ class Screen:
             yield lambda share: bar.update(task, completed=share, visible=True)
 
     @contextmanager
-    def counting(self, what: str, total: int) -> Iterator[Callable[[int, int], None]]:
+    def counting(self, what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
         """Show how many are done: a bar on a terminal, elsewhere a line at the end."""
         with self._bar(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()) as bar:
             task = bar.add_task(what, total=total)
-            yield lambda done, _: bar.update(task, completed=done)
-        self.say(f"{what}: {bar.tasks[0].completed} of {total} done")
+            yield lambda done, of: bar.update(task, completed=done, total=of)
+        self.say(f"{what}: {bar.tasks[0].completed:.0f} of {bar.tasks[0].total or 0:.0f} done")
 
     def open_in_browser(self, file: Path) -> None:
         """Show a report, if it is there."""

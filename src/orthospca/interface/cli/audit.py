@@ -75,10 +75,10 @@ def audit(
     given = read_as_it_is(File(loadings), HowToRead())
     table, Q = job.read()
     asked = vars(judging) | {"objective": judging.objective.value} | vars(limits)
-    with job.computing(), job.screen.working("looking for better components"):
+    with job.computing(), job.screen.counting("searches for better components") as counter:
         names = table.columns if table.named else None
         now = asked | {"time_limit": job.left(limits), "feature_names": names}
-        found = orthospca.audit(Q, given, **now)
+        found = orthospca.audit(Q, given, callback=counter, **now)
 
     asked |= {"loadings": str(loadings)}
     told = (found, "How good are the components?", audit_rows(found), asked)

@@ -155,26 +155,14 @@ def fit(
         if labels is not None:
             values = scores_of(table.values, result, correlation=bool(reading.correlation))
             scores = Scores(values, **labels)
-        section = report.Section(
-            job.source.name,
-            result,
-            Q,
-            job.source.describe_fully(table),
-            job.source.matrix_kind,
-            settings,
-            "certificate.zip" if result.certificate is not None else "",
-            scores,
-            alternatives=lists,
-        )
-        files = {
-            "result.json": result.to_dict(),
-            "loadings.csv": _loadings(result),
-            "scores.csv": section.scores,
-        }
+        proof = "certificate.zip" if result.certificate is not None else ""
+        about = (job.source.describe_fully(table), job.source.matrix_kind, settings, proof, scores)
+        section = report.Section(job.source.name, result, Q, *about, alternatives=lists)
+        files: dict[str, Any] = {"result.json": result.to_dict(), "scores.csv": scores}
+        files |= {"loadings.csv": _loadings(result), "certificate.zip": result.certificate}
         if lists:
             files["alternatives.csv"] = alternatives.rows(lists)
             files["alternatives.json"] = {"components": [each.to_dict() for each in lists]}
-        files["certificate.zip"] = result.certificate
         asked |= {"color": color, "alternatives": showing.within}
         job.write(files, asked, result.status.finished)
         job.report(report.write_report, [section])

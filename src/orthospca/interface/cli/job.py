@@ -167,12 +167,14 @@ class Job:
             release = version("orthospca")
         except PackageNotFoundError:
             release = "unknown"
-        # Neither changes what comes out.
-        solving = {
-            name: value for name, value in settings.items() if name not in ("n_jobs", "resume")
-        }
-        asked = {**asdict(self.source.how), **solving}
-        return Run(command_line(), release, *self.source.checksum(), asked)
+        asked = asdict(self.source.how) | settings
+        for name in {"n_jobs", "resume"} & set(asked):
+            del asked[name]  # neither changes what comes out
+        names = ("command", "version", "file", "sha256", "settings")
+        values = (command_line(), release, *self.source.checksum(), asked)
+        # As it comes back from JSON.
+        run: Run = json.loads(json.dumps(dict(zip(names, values, strict=True)), default=str))
+        return run
 
     def report(self, write: Callable[..., None], *arguments: Any, **details: Any) -> None:
         """Write the report, for people; Ctrl-C leaves it out, and nothing else.

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import typer
 
 from orthospca import DataCovariance
 from orthospca._errors import InputError
@@ -167,16 +168,10 @@ def ask(question: str) -> bool | None:
     """The answer of someone at a terminal, yes if nothing is typed; None if nobody is there."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
-    while True:
-        print(f"{question} [Y/n] ", end="", file=sys.stderr, flush=True)
-        typed = sys.stdin.readline()
-        if not typed:
-            return None
-        answer = typed.strip().lower()
-        if answer in ("", "y", "yes"):
-            return True
-        if answer in ("n", "no"):
-            return False
+    try:
+        return typer.confirm(question, default=True, err=True)
+    except typer.Abort:
+        return None
 
 
 def _judged(table: Table, Q: Array) -> Table:
