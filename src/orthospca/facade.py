@@ -356,28 +356,20 @@ def _on_ties(problem: Problem | DataProblem) -> str:
 
 def _refuse_demands(demands: Demands, settings: Settings) -> None:
     """Refuse what is asked where there is no certified way to it."""
-    if settings.objective is Objective.JOINT:
-        what = "objective='joint'"
-    elif settings.method is Method.DEFLATION:
-        what = "method='deflation'"
-    elif settings.objective is Objective.LEXICOGRAPHIC:
-        what = "objective='lexicographic'"
-        if not (demands.nonnegative or demands.uncorrelated):
-            return
-        demands = Demands(relation=demands.relation, nonnegative=demands.nonnegative)
-    else:
+    deflated, objective = settings.method is Method.DEFLATION, settings.objective
+    if objective is Objective.STAGEWISE and not deflated:
         return
-    named = {
-        "nonnegative=True": demands.nonnegative,
-        "include": demands.include,
-        "exclude": demands.exclude,
-        "previous": demands.previous is not None,
-        "start": demands.start,
-        f"relation={str(demands.relation)!r}": demands.relation is not Relation.ORTHOGONAL,
-    }
-    given = [name for name, value in named.items() if value]
-    if given:
-        raise InputError(f"{given[0]} cannot be asked for with {what}")
+    relation = f"relation={str(demands.relation)!r}"
+    named: dict[str, Any] = {"nonnegative=True": demands.nonnegative}
+    if objective is Objective.LEXICOGRAPHIC:
+        named[relation] = demands.uncorrelated
+    else:
+        named |= {"include": demands.include, "exclude": demands.exclude, "start": demands.start}
+        named["previous"] = demands.previous is not None
+        named[relation] = demands.relation is not Relation.ORTHOGONAL
+    what = "method='deflation'" if deflated else f"objective={str(objective)!r}"
+    for name in (name for name, value in named.items() if value):
+        raise InputError(f"{name} cannot be asked for with {what}")
 
 
 def _refuse_what_needs_stages(threshold: Any, resume: Path | None) -> None:

@@ -247,7 +247,7 @@ def test_path_command_asks_other_rows(table):
     )  # fmt: skip
     assert ended.exit_code == 0, ended.output
     assert "suggested" in ended.output
-    assert "stability of each component" in ended.output
+    assert "stability: 1 if every resample selects the same features" in ended.output
     held = read(Path("out/path-held-out.csv"))
     assert [line["sparsity"] for line in held] == ["1", "2", "3"]
     expected = cross_validate_sparsity(
