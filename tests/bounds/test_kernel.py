@@ -143,6 +143,30 @@ def test_parts_have_the_same_steps() -> None:
     assert cut > 5
 
 
+def test_parts_that_promise_no_end() -> None:
+    """Tests walks that are given up by what their first parts took, whatever the number of jobs."""
+    early = 0
+    for seed in range(20):
+        problem = problem_of(seed, 30, 8)
+        incumbent = find_incumbent(problem)
+        assert incumbent is not None
+        level = incumbent.value + 0.002 * abs(incumbent.value)
+        tuning = replace(IN_PARTS, free_steps=0.0)
+        whole = walked(problem, incumbent, level, tuning)
+        budget = 0.6 * whole.work
+        found = [
+            Conditioning(problem, tuning, n_jobs=jobs).search(
+                everything(problem), incumbent, level, budget
+            )
+            for jobs in (1, 2)
+        ]
+        assert found[0].complete == found[1].complete
+        assert found[0].work == found[1].work
+        assert not found[0].complete or found[0].upper == whole.upper
+        early += not found[0].complete and found[0].work < budget
+    assert early > 2
+
+
 def test_the_largest() -> None:
     """Tests sums of the largest numbers against sorting, with ties, zeros and extreme sizes."""
     from orthospca.bounds.conditioning.kernel import _edges, _largest

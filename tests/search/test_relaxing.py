@@ -40,7 +40,7 @@ TUNINGS = (RELAXING, replace(RELAXING, share=replace(EAGER, cost=-1)))
 RESISTING = replace(
     RELAXING,
     walk=replace(RELAXING.walk, rung_budget=-1.0, direct_share=-1.0),
-    share=replace(EAGER, cost=1e9),
+    share=replace(EAGER, cost=1e9, rung_nodes=0),
 )
 GAPS = (1e-4, 1e-6)
 

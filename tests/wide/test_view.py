@@ -287,3 +287,21 @@ def test_sums_of_listed_entries(seed: int) -> None:
                 assert Fraction(sums[j, size]) >= sum(exact[: size + 1])
         if len(changed) == 0:
             np.testing.assert_allclose(sums, largest_squares(matrix, count, radius), rtol=1e-13)
+
+
+def test_rented_long_enough_it_is_bought() -> None:
+    """Tests that all is formed once reading has cost as much, if there is room, and not before."""
+    Q = DataCovariance(samples(3, m=40))
+    whole = Q.submatrix(np.arange(N))
+    used = np.array([7, 2])
+    for room, reads, count in ((N, 0, 2), (N, 400, N), (N - 1, 400, 2)):
+        part = FormedPart(Q, bytes_for(room), N)
+        for _ in range(reads):
+            found = part.times(used, np.ones((2, 1)))
+            assert np.allclose(found[:, 0], whole[:, used].sum(axis=1))
+        assert part.grow(used, never)
+        assert len(part.features) == count
+        assert np.allclose(part.matrix(used), whole[np.ix_(used, used)])
+        assert np.allclose(part.times(used, np.ones((2, 1)))[:, 0], whole[:, used].sum(axis=1))
+        if count == N:
+            assert part.matrix(np.arange(N)) is part.matrix(np.arange(N))

@@ -102,7 +102,7 @@ class ShareTuning:
         that grows with their number.  Measured: an iteration grows like the power 1.6, and larger
         stages need fewer nodes.
     rung_nodes : int
-        Nodes for a rung below the last one.
+        Nodes for a rung below the last one, if they do not cost more than the whole stage.
     """
 
     between_checks: int = 25
@@ -177,6 +177,8 @@ class WideTuning:
         before; an entry counts as some more, for what is done with it.  Measured: with searches by
         traces three times slower on 62 × 4026, a fifth faster on 181 × 12533, seven times faster on
         word counts of 20 000 × 30 000.
+    read_cost : float
+        Multiplications in whose time one number of the data is read.
     trace_patience : int
         Steps after which a search by traces is given up unless it will end within its budget.
     """
@@ -194,6 +196,7 @@ class WideTuning:
     early_budget: int = 500
     cheap_products: float = 2e10
     entry_cost: float = 50.0
+    read_cost: float = 64.0
     trace_patience: int = 64
 
 

@@ -100,13 +100,18 @@ def close_rung(state: StageState[Subproblem], settings: Settings, features: int)
     tuning = settings.tuning
     lost = relaxation_cost(min(features, LARGEST_RELAXED), tuning.share)
     few = relaxation_cost(tuning.walk.rung_features, tuning.share)
-    if walk(state, settings, tuning.walk.rung_budget * max(lost / few, 1.0), ClosedBy.RUNG):
+    own = relaxation_cost(state.problem.n_features, tuning.share)
+    if walk(
+        state, settings, min(tuning.walk.rung_budget * max(lost / few, 1.0), own), ClosedBy.RUNG
+    ):
         return True
-    cost = tuning.share.rung_nodes * relaxation_cost(state.problem.n_features, tuning.share)
-    if cost > lost or state.watch.out_of_time():
+    # Even where the relaxation does not close the rung, later ones can rest on what it proves.
+    affordable = int(lost / own)
+    nodes = min(affordable, tuning.share.rung_nodes)
+    if nodes == 0 or state.watch.out_of_time():
         return False
     watch = QuietWatch(state.watch)
-    watch.node_limit = state.nodes + tuning.share.rung_nodes
+    watch.node_limit = state.nodes + nodes
     state.watch = watch
     return relax(state, settings) is None
 

@@ -1,8 +1,9 @@
 """The part of a covariance that was needed so far: a principal submatrix, which grows.
 
 What the variances alone leave of a stage are the features of largest variance, so that one part
-contains the other from rung to rung and from stage to stage: nothing is computed twice, and never
-more than is asked for.  In the end it may be the whole matrix.
+contains the other from rung to rung and from stage to stage: nothing is computed twice.  As with
+skis, one rents before one buys: when reading the data has cost as much as the rest of the matrix
+would, that is formed too, and so never more than about twice the cheaper way is paid.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.bounds.border import LargestEntries, largest_squares
 from orthospca.data.covariance import DataCovariance
 from orthospca.model.stage import folded_rows
+from orthospca.model.tuning import DEFAULT, WideTuning
 
 #: What makes the part grow by so many times its own entries is formed for itself alone.
 SEPARATE = 4
@@ -36,6 +38,7 @@ class FormedPart:
         Bytes that it may take, with the copies that are made of it.
     listed : int
         Entries that are listed of each row.
+    tuning : WideTuning
 
     Attributes
     ----------
@@ -49,8 +52,15 @@ class FormedPart:
         Told which share is done while it grows, and None in the end.
     """
 
-    def __init__(self, covariance: DataCovariance, memory: float, listed: int) -> None:
+    def __init__(
+        self,
+        covariance: DataCovariance,
+        memory: float,
+        listed: int,
+        tuning: WideTuning = DEFAULT.wide,
+    ) -> None:
         self.covariance = covariance
+        self._tuning = tuning
         self.features = np.arange(0)
         self.largest = int(math.sqrt(memory / bytes_for(1)))
         self.version = 0
@@ -59,6 +69,13 @@ class FormedPart:
         self._matrix = np.zeros((0, 0))
         self._place = np.full(covariance.n_features, -1, dtype=np.intp)
         self._entries: LargestEntries | None = None
+        #: What reading and multiplying the data has cost so far.
+        self._spent = 0.0
+
+    def price(self, count: int) -> float:
+        """What the matrix of so many features costs, in multiplications."""
+        entries = float(count) ** 2
+        return self.covariance.source.cost(count) + self._tuning.entry_cost * entries
 
     def missing(self, features: IntArray) -> IntArray:
         """Return those of the features whose covariances are not there."""
@@ -78,15 +95,28 @@ class FormedPart:
             # There is no room for both: what was needed before is forgotten.
             self._place[self.features] = -1
             self.features, self._matrix, new = self.features[:0], self._matrix[:0, :0], features
-        grown = np.concatenate([self.features, new])
+        grown, n = np.concatenate([self.features, new]), self.covariance.n_features
+        self._spent += self.price(len(grown)) - self.price(len(self.features))
+        self._read(len(grown))
+        if n <= self.largest and self._spent >= self.price(n) - self.price(len(grown)):
+            grown = np.concatenate([self.features, self.missing(np.arange(n))])
         matrix = self.covariance.formed(grown, give_up, self._matrix)
         self.tell(None)
         if matrix is None:
             return False
+        if len(grown) == n:
+            # All of them: in their own order most of what is asked for needs no copy.
+            order = np.argsort(grown)
+            grown, matrix = grown[order], matrix[np.ix_(order, order)]
         self.features, self._matrix, self._entries = grown, matrix, None
         self._place[grown] = np.arange(len(grown))
         self.version += 1
         return True
+
+    def _read(self, columns: int) -> None:
+        """Count what it costs to read so many columns."""
+        share = columns / self.covariance.n_features
+        self._spent += self._tuning.read_cost * self.covariance.source.entries * share
 
     def matrix(self, features: IntArray) -> Array:
         """Return the covariances of some features; they stay where that is worth while."""
@@ -102,6 +132,7 @@ class FormedPart:
     def times(self, used: IntArray, vectors: Array) -> Array:
         """Return ``Q x`` of vectors that are zero but for the features used, shape (n, k)."""
         if len(self.features) < self.covariance.n_features:
+            self._read(self.covariance.n_features)
             return self.covariance.times(self.covariance.factor(used) @ vectors)
         products = np.empty((len(self.features), vectors.shape[1]))
         products[self.features] = self._matrix[self._place[used]].T @ vectors

@@ -45,8 +45,9 @@ class WideProblem:
         self.settings = settings
         #: Features of the largest matrix formed so far.
         self.largest_matrix = 0
-        listed = sparsity - 1 + settings.tuning.wide.spare_entries
-        self.part = FormedPart(covariance, settings.memory, listed)
+        tuning = settings.tuning.wide
+        listed = sparsity - 1 + tuning.spare_entries
+        self.part = FormedPart(covariance, settings.memory, listed, tuning)
 
     def rounding(self, sparsity: int) -> float:
         """Bound on what the rounding of its entries takes from the value of a support."""

@@ -451,8 +451,7 @@ class DataView:
 
     def _is_cheap(self, count: int) -> bool:
         """Whether the matrix of so many features is formed without trying first to do without."""
-        price = self.covariance.source.cost(count) + self.tuning.entry_cost * float(count) ** 2
-        return self.proof or price <= self.tuning.cheap_products
+        return self.proof or self.part.price(count) <= self.tuning.cheap_products
 
     def _is_flat(self, features: IntArray, size: int, level: float) -> bool:
         """Whether many features could fill a support by their variances: traces then prove little.

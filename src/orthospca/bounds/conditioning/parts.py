@@ -13,6 +13,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two looks at the clock while other threads work.
 PATIENCE = 0.05
+#: A walk is given up if, were all parts like those so far, it would take so many budgets.
+TOO_MANY = 2.0
 
 Stop = Callable[[], bool]
 
@@ -34,7 +37,8 @@ Stop = Callable[[], bool]
 class Part:
     """A node of a walk, to be closed anywhere.
 
-    One object rather than many arguments: clusters keep a task, and may lose data.
+    One object rather than many arguments: clusters keep a task, and may lose data.  The budget is
+    that of all parts up to this one.
     """
 
     walk: Walk
@@ -88,22 +92,24 @@ def close(walk: Walk, budget: float, stop: Stop, n_jobs: int | None = None) -> b
     if walk.improved or stop():
         return False
     seconds, anew = walk.conditioning.seconds_left(), walk.begun_anew()
+    nodes = [piece for piece in pieces if not isinstance(piece, Tree)]
+    begun, left = walk.work, budget - walk.work
     parts = [
-        Part(anew, piece.inside, piece.free, piece.penalty, budget - walk.work, seconds)
-        for piece in pieces
-        if not isinstance(piece, Tree)
+        Part(anew, node.inside, node.free, node.penalty, left * min(TOO_MANY * share, 1.0), seconds)
+        for node, share in zip(nodes, np.linspace(0, 1, len(nodes) + 1)[1:].tolist(), strict=True)
     ]
     found = _closed(parts, stop, n_jobs)
+    limits = iter([part.budget for part in parts])
     for piece in pieces:
         if isinstance(piece, Tree):
             walk.take(piece)
             continue
-        part = next(found, None)
+        part, limit = next(found, None), next(limits)
         if part is None:
             return False
         walk.work += part.work
         walk.best = part.better or walk.best
-        if not part.complete or walk.work > budget:
+        if not part.complete or walk.work - begun > limit:
             return False
         walk.take(part.steps)
         walk.upper = max(walk.upper, part.upper)
@@ -173,7 +179,7 @@ def _in_threads(parts: Sequence[Part], stop: Stop, n_jobs: int) -> Iterator[Clos
             waiting = set(futures)
             while waiting:
                 _, waiting = wait(waiting, PATIENCE, FIRST_EXCEPTION)
-                end = 0 if stop() else min(end, _first_of_no_use(futures, parts[0].budget))
+                end = 0 if stop() else min(end, _first_of_no_use(futures, parts))
                 for future in futures[end:]:
                     future.cancel()
                 waiting = {future for future in waiting if not future.cancelled()}
@@ -186,7 +192,7 @@ def _in_threads(parts: Sequence[Part], stop: Stop, n_jobs: int) -> Iterator[Clos
             yield future.result()
 
 
-def _first_of_no_use(futures: Sequence[Future[Closed]], budget: float) -> int:
+def _first_of_no_use(futures: Sequence[Future[Closed]], parts: Sequence[Part]) -> int:
     """Number of parts up to the one that ends the walk: it failed, or the budget is spent by then.
 
     What one core would do decides: parts before it may still turn out to end the walk earlier.
@@ -198,6 +204,6 @@ def _first_of_no_use(futures: Sequence[Future[Closed]], budget: float) -> int:
         if future.done():
             closed = future.result()
             work += closed.work
-            if not closed.complete or work > budget:
+            if not closed.complete or work > parts[number].budget:
                 return number + 1
     return len(futures)
