@@ -359,15 +359,17 @@ def _refuse_demands(demands: Demands, settings: Settings) -> None:
     deflated, objective = settings.method is Method.DEFLATION, settings.objective
     if objective is Objective.STAGEWISE and not deflated:
         return
+    what = "method='deflation'" if deflated else f"objective={str(objective)!r}"
     relation = f"relation={str(demands.relation)!r}"
     named: dict[str, Any] = {"nonnegative=True": demands.nonnegative}
-    if objective is Objective.LEXICOGRAPHIC:
-        named[relation] = demands.uncorrelated
-    else:
-        named |= {"include": demands.include, "exclude": demands.exclude, "start": demands.start}
-        named["previous"] = demands.previous is not None
+    if objective is not Objective.LEXICOGRAPHIC:
+        named |= {"start": demands.start, "previous": demands.previous is not None}
+    if deflated or (objective is Objective.JOINT and settings.proof):
+        named |= {"include": demands.include, "exclude": demands.exclude}
         named[relation] = demands.relation is not Relation.ORTHOGONAL
-    what = "method='deflation'" if deflated else f"objective={str(objective)!r}"
+        what += "" if deflated else " and proof=True"
+    else:
+        named[relation] = demands.uncorrelated
     for name in (name for name, value in named.items() if value):
         raise InputError(f"{name} cannot be asked for with {what}")
 
@@ -384,7 +386,7 @@ def _solve_together(problem: Problem, settings: Settings, watch: Watch) -> Resul
     Q = problem.covariance
     certificate: Certificate | None = None
     if settings.objective is Objective.JOINT:
-        joint = solve_jointly(Q, problem.sparsity, settings, watch)
+        joint = solve_jointly(Q, problem.sparsity, settings, watch, problem.demands)
         found = Found(joint.components, False, math.nan, joint.status)
         together, note = joint.upper, joint.note
         if settings.proof and joint.root is not None:

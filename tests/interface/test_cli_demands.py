@@ -89,7 +89,7 @@ def test_names_with_commas_and_several_options(file: Path) -> None:
         (("--exclude", "8"), "--exclude: '8' is none of the 7 variables"),
         (("--include", "a", "--exclude", "a"), "include and exclude both have 'a'"),
         (("--include", "a,b,c,d"), "include asks for 4 features"),
-        (("--include", "a", "--objective", "joint"), "include cannot be asked for with"),
+        (("--relation", "uncorrelated", "--objective", "joint"), "relation='uncorrelated' cannot"),
         (("--nonnegative", "--objective", "joint"), "nonnegative=True cannot be asked for with"),
         (
             ("--nonnegative", "--alternatives", "1%", "-o", "o"),

@@ -119,7 +119,7 @@ def test_names_need_names() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"objective": "joint", "include": [0]}, "include cannot be .* with objective='joint'"),
+        ({"objective": "joint", "start": np.eye(5)[:1]}, "start cannot be .* objective='joint'"),
         (
             {"objective": "joint", "nonnegative": True},
             "nonnegative=True cannot be asked for with objective='joint'",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.joint.partition import best_blocks
+from orthospca.joint.slots import Slot, single_features, slots_of
 from orthospca.joint.turning import turned
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import JointTuning
@@ -43,6 +45,10 @@ class SetSearch:
     tuning : JointTuning
     seed : int
         Of random numbers.
+    slots : sequence of Slot, optional
+        What is asked of each component beyond its sparsity.
+    disjoint : bool
+        Whether a feature serves one component.
 
     Attributes
     ----------
@@ -59,11 +65,15 @@ class SetSearch:
         stop: Callable[[], bool],
         tuning: JointTuning,
         seed: int = 0,
+        slots: Sequence[Slot] | None = None,
+        disjoint: bool = False,
     ) -> None:
-        self.Q, self.limits = Q, tuple(limits)
+        self.Q, self.limits, self._disjoint = Q, tuple(limits), disjoint
+        self._slots = slots_of(limits, len(Q)) if slots is None else tuple(slots)
+        self._free = not disjoint and all(slot == Slot(slot.size) for slot in self._slots)
         self._stop, self._tuning = stop, tuning
         self._rng, self._seed = np.random.default_rng(seed), seed
-        self._supports = {limit: self._all_supports(limit) for limit in set(limits)}
+        self._supports = {slot: self._all_supports(slot) for slot in set(self._slots)}
         # The largest eigenvalue, or something above it where that is dear.
         self._largest = float(np.linalg.norm(Q, 2 if len(Q) <= tuning.too_many else 1))
         self._present: list[Array] | None = None
@@ -79,27 +89,28 @@ class SetSearch:
         if not value > self.value:
             return
         X = np.array(components)
-        sizes = np.count_nonzero(X, axis=1)
         off = float(np.abs(X @ X.T - np.eye(len(X))).max())
-        if off <= ORTHOGONALITY and (sizes <= np.array(self.limits)).all():
+        fits = all(slot.admits(x) for slot, x in zip(self._slots, X, strict=True))
+        alone = not self._disjoint or np.count_nonzero(X, axis=0).max() <= 1
+        if off <= ORTHOGONALITY and fits and alone:
             self.best, self.value = [np.array(x) for x in components], value
 
     def begin(self, stagewise: Sequence[Array]) -> None:
         """Improve the stage-wise components, and sets on disjoint blocks."""
         n, K = len(self.Q), len(self.limits)
         # Unit vectors are orthonormal and as sparse as can be: there is always a set.
-        strongest = np.argsort(-self.Q.diagonal(), kind="stable")
-        self.offer([np.eye(1, n, int(j))[0] for j in strongest[:K]])
+        self.offer([np.eye(1, n, j)[0] for j in single_features(self.Q, self._slots)])
         wanted = np.arange(0)
         if len(stagewise) == K:
             self.offer(stagewise)
             self._improve(stagewise)
             wanted = np.flatnonzero(np.array(stagewise).any(axis=0))
+        strongest = np.argsort(-self.Q.diagonal(), kind="stable")
         places, most = np.arange(n), self._tuning.divided
         if n > most:
             places = np.union1d(wanted, strongest[: max(most - len(wanted), min(self.limits))])
         part = self.Q[np.ix_(places, places)]
-        for _ in range(self._tuning.divisions if K > 1 else 0):
+        for _ in range(self._tuning.divisions if K > 1 and self._free else 0):
             if self._stop():
                 return
             blocks = best_blocks(part, min(self.limits), K, self._rng, self._stop)
@@ -178,13 +189,13 @@ class SetSearch:
         found: dict[int, Array] = {}
         for k in order.tolist():
             problem = self._problem(k, list(found.values()))
-            best = best_on_support(problem, patterns[k])
+            best = self._on(problem, patterns[k])
             if best is None and rng is None:
                 best = _best(problem, None)
             if best is None:
                 return None
             found[k] = np.array(best.vector)
-            if rng is not None and len(found) < len(order):
+            if rng is not None and len(found) < len(order) and self._free:
                 basis = complement_basis(problem.touching(patterns[k]))
                 basis = np.eye(len(patterns[k])) if basis is None else basis
                 loadings = basis @ rng.standard_normal(basis.shape[1])
@@ -222,10 +233,10 @@ class SetSearch:
         others = [*vectors[:k], *vectors[k + 1 :]]
         problem = self._problem(k, others)
         present = Candidate(float(vectors[k] @ self.Q @ vectors[k]), vectors[k])
-        if pattern is None and self._supports[self.limits[k]] is not None:
+        if pattern is None and self._free and self._supports[self._slots[k]] is not None:
             taken = HARD * self._largest * np.array(others).T @ np.array(others)
             pattern = np.flatnonzero(self._response(k, self.Q - taken))
-        best = _best(problem, present) if pattern is None else best_on_support(problem, pattern)
+        best = _best(problem, present) if pattern is None else self._on(problem, pattern)
         return vectors[k] if best is None or best.value <= present.value else np.array(best.vector)
 
     def _turn(self, patterns: Sequence[IntArray], vectors: list[Array]) -> list[Array]:
@@ -246,21 +257,37 @@ class SetSearch:
 
     def _problem(self, k: int, others: Sequence[Array]) -> Subproblem:
         columns = np.column_stack([np.zeros((len(self.Q), 0)), *others])
-        return Subproblem(self.Q, self.limits[k], np.ascontiguousarray(columns))
+        slot = self._slots[k]
+        included, excluded = np.array(slot.included, dtype=int), np.array(slot.excluded, dtype=int)
+        if self._disjoint:
+            excluded = np.union1d(excluded, np.flatnonzero(columns.any(axis=1)))
+            columns = columns[:, :0]
+        columns = np.ascontiguousarray(columns)
+        return Subproblem(self.Q, slot.size, columns, included, excluded)
 
-    def _all_supports(self, limit: int) -> IntArray | None:
-        """All supports of a sparsity, if they are few."""
-        n = len(self.Q)
-        if math.comb(n, min(limit, n)) > self._tuning.all_tried:
+    def _on(self, problem: Subproblem, pattern: IntArray) -> Candidate | None:
+        """The best vector on a pattern, or on what the problem leaves of it."""
+        if not self._free:
+            pattern = np.setdiff1d(pattern, problem.excluded)
+            others = np.setdiff1d(pattern, problem.included)
+            room = problem.sparsity - len(problem.included)
+            pattern = np.union1d(problem.included, others[:room])
+        return best_on_support(problem, pattern) if len(pattern) else None
+
+    def _all_supports(self, slot: Slot) -> IntArray | None:
+        """All supports of a component, if they are few."""
+        free = np.setdiff1d(slot.allowed(len(self.Q)), slot.included)
+        room = min(slot.size - len(slot.included), len(free))
+        if math.comb(len(free), room) > self._tuning.all_tried:
             return None
-        return np.array(list(itertools.combinations(range(n), min(limit, n))), dtype=np.intp)
+        rows = [(*slot.included, *more) for more in itertools.combinations(free.tolist(), room)]
+        return np.sort(np.array(rows, dtype=np.intp).reshape(len(rows), -1), axis=1)
 
     def _response(self, k: int, A: Array) -> Array:
         """The best sparse vector of a matrix, or a good one."""
-        rows = self._supports[self.limits[k]]
+        rows = self._supports[self._slots[k]]
         if rows is None:
-            limit = min(self.limits[k], len(A))
-            found = find_incumbent(Subproblem(A, limit, np.zeros((len(A), 0))))
+            found = _best(replace(self._problem(k, []), covariance=A), None)
             assert found is not None
             return np.array(found.vector)
         matrices = A[rows[:, :, None], rows[:, None, :]]

@@ -61,12 +61,20 @@ class Relaxation:
     scale : float
         Size of the variance of one component.
     tuning : RelaxedTuning
+    disjoint : bool
+        Whether a feature serves one component.
     """
 
     def __init__(
-        self, Q: Array, groups: Sequence[Group], scale: float, tuning: RelaxedTuning
+        self,
+        Q: Array,
+        groups: Sequence[Group],
+        scale: float,
+        tuning: RelaxedTuning,
+        disjoint: bool = False,
     ) -> None:
         self.Q, self._tuning = Q, tuning
+        self._exclusive = disjoint and _fill_up_disjointly(groups, len(Q))
         self._groups = [group for group in map(consistent, groups) if group is not None]
         self._unit = 2.0 ** round(math.log2(scale))
         self._blocks: list[IntArray] | None = None
@@ -176,10 +184,13 @@ class Relaxation:
         g, members, least = choice
         group = part.groups[g]
         children = []
-        for number in range(group.count + 1):
+        alone = self._exclusive and len(members) == 1
+        for number in range((1 if alone else group.count) + 1):
             groups, origins = [], []
             for h, other in enumerate(part.groups):
                 pieces: list[Group | None] = [other]
+                if alone and number:
+                    pieces = [with_block(other, members, 0, 0)]
                 if h == g:
                     pieces = [
                         with_block(replace(group, count=count), members, *limits)
@@ -255,6 +266,14 @@ class Relaxation:
                 chosen = np.argsort(-guide, kind="stable")[: group.size]
                 found.append(np.sort(group.allowed[chosen]))
         return found
+
+
+def _fill_up_disjointly(groups: Sequence[Group], n: int) -> bool:
+    """Whether disjoint patterns are always parts of disjoint supports of full size."""
+    common = np.arange(n)
+    for group in groups:
+        common = np.setdiff1d(np.intersect1d(common, group.allowed), group.included)
+    return len(common) >= sum(g.count * (g.size - len(g.included)) for g in groups)
 
 
 def _problem(A: Array, group: Group) -> Subproblem:

@@ -20,8 +20,10 @@ from orthospca.joint.node import Bounding
 from orthospca.joint.patterns import Patterns, count_patterns
 from orthospca.joint.relaxed import Part, Relaxation
 from orthospca.joint.root import RootBound, bound_of, patterns_above
+from orthospca.joint.slots import Slot, slots_of
 from orthospca.joint.tree import Tree
 from orthospca.model.clock import Clock
+from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
@@ -78,7 +80,13 @@ class _Part(QuietWatch):
         return self._watch.out_of_time() or self.clock.is_up
 
 
-def solve_jointly(Q: Array, limits: Sequence[int], settings: Settings, watch: Watch) -> Joint:
+def solve_jointly(
+    Q: Array,
+    limits: Sequence[int],
+    settings: Settings,
+    watch: Watch,
+    demands: Demands = NO_DEMANDS,
+) -> Joint:
     """Find components with the largest total variance.
 
     Parameters
@@ -88,19 +96,30 @@ def solve_jointly(Q: Array, limits: Sequence[int], settings: Settings, watch: Wa
         The sparsity of each component.
     settings : Settings
     watch : Watch
+    demands : Demands
+        Features in or out, and whether components are disjoint; nothing else.
     """
-    return _JointSolve(Q, tuple(limits), settings, watch).run()
+    return _JointSolve(Q, tuple(limits), settings, watch, demands).run()
 
 
 class _JointSolve:
-    def __init__(self, Q: Array, limits: tuple[int, ...], settings: Settings, watch: Watch) -> None:
-        self.Q, self.limits = Q, limits
+    def __init__(
+        self,
+        Q: Array,
+        limits: tuple[int, ...],
+        settings: Settings,
+        watch: Watch,
+        demands: Demands,
+    ) -> None:
+        self.Q, self.limits, self.demands = Q, limits, demands
+        self.slots = slots_of(limits, len(Q), demands)
         self.settings, self.watch = settings, watch
         self.tuning = settings.tuning.joint
         self.largest = float(np.abs(Q).max(initial=0.0))
         resolution = RESOLUTION * len(limits) * self.largest
         self.tolerance = settings.tolerance.at_resolution(resolution)
-        self.search = SetSearch(Q, limits, watch.out_of_time, self.tuning, settings.random_state)
+        wanted = (settings.random_state, self.slots, demands.disjoint)
+        self.search = SetSearch(Q, limits, watch.out_of_time, self.tuning, *wanted)
         self.nodes, self.open_nodes = 0, 0
         self.out_of_nodes = False
         self.upper = math.inf
@@ -119,7 +138,7 @@ class _JointSolve:
             self._certify()
             self.note = "with a proof there is no branching, which a certificate does not hold"
             return self._result(Status.PROOF_LIMIT)
-        self.upper = min(self._spectral(), _bound_of_stages(found, self.limits))
+        self.upper = min(self._spectral(), self._bound_of_stages(found))
         self._report()
         if not self._done:
             self._first_steps()
@@ -129,6 +148,12 @@ class _JointSolve:
             else:
                 self._relax()
         return self._result(Status.WORK_LIMIT)
+
+    @property
+    def _different(self) -> list[tuple[Slot, int]]:
+        """What is asked of components, and of how many."""
+        ordered = sorted(self.slots, key=lambda slot: slot.size)
+        return [(slot, self.slots.count(slot)) for slot in dict.fromkeys(ordered)]
 
     def _spectral(self) -> float:
         """The bound of ordinary PCA, or that of the rows where there is no time for it."""
@@ -146,7 +171,7 @@ class _JointSolve:
     def _stagewise(self) -> Found:
         part = _Part(self.watch, self.tuning.stagewise_share * self.watch.seconds_left)
         stages = MatrixStages(self.Q, replace(self.settings, proof=False), part)
-        return run_stages(stages, self.limits, self.tolerance, part)
+        return run_stages(stages, self.limits, self.tolerance, part, demands=self.demands)
 
     @property
     def _scale(self) -> float:
@@ -179,10 +204,12 @@ class _JointSolve:
         """The share relaxation of the whole."""
         n = len(self.Q)
         groups = [
-            Group(self.limits.count(size), size, np.arange(0), np.arange(n))
-            for size in sorted(set(self.limits))
+            Group(count, slot.size, np.array(slot.included, dtype=int), slot.allowed(n))
+            for slot, count in self._different
         ]
-        relaxation = Relaxation(self.Q, groups, self._scale, self.tuning.relaxed)
+        relaxation = Relaxation(
+            self.Q, groups, self._scale, self.tuning.relaxed, self.demands.disjoint
+        )
         part = relaxation.root()
         cut = self.tolerance.cutoff(self.search.value)
         relaxation.tighten(part, cut, "first", self.watch.out_of_time)
@@ -198,7 +225,7 @@ class _JointSolve:
             return
         self.search.near(relaxation.supports(part))
         cut = self.tolerance.cutoff(self.search.value)
-        if part.upper - cut <= self.tuning.list_within * abs(cut):
+        if not self.demands.binding and part.upper - cut <= self.tuning.list_within * abs(cut):
             watch = _Part(self.watch, self.tuning.list_share * self.watch.seconds_left)
             watch.node_limit = self.tuning.list_nodes
             self.root = bound_of(self.Q, part.M, self.limits, self.settings, watch)
@@ -226,12 +253,12 @@ class _JointSolve:
         """Branch on patterns; M is one to begin with."""
         scale = self._scale
         groups = [
-            PatternGroup(self.limits.count(size), np.flatnonzero(patterns.sizes <= size))
-            for size in sorted(set(self.limits))
+            PatternGroup(count, slot.patterns(patterns.inside)) for slot, count in self._different
         ]
         start = first_root(len(places), scale) if M is None or not M.any() else root_of(M)
         part = self.Q[np.ix_(places, places)]
-        bounding = Bounding(part, groups, patterns, places, start, scale, self.tuning)
+        kept = (start, scale, self.tuning, self.demands.disjoint)
+        bounding = Bounding(part, groups, patterns, places, *kept)
         self._run(Tree(bounding, outside, self.tolerance, self.search))
 
     def _run(self, tree: Tree, root: Part | None = None) -> None:
@@ -250,6 +277,14 @@ class _JointSolve:
         if tree.settled_open:
             self.note = "sets of some supports could not be told from better ones"
 
+    def _bound_of_stages(self, found: Found) -> float:
+        """The bound of the first stage holds for each component that is feasible there."""
+        count, limits = len(self.limits), self.limits
+        nested = all(self.demands.nests(0, k) for k in range(count))
+        if not found.components or max(limits) > limits[0] or not nested:
+            return math.inf
+        return add_up(*([found.components[0].upper_bound] * count), 0.0)
+
     def _report(self) -> None:
         self.watch.report(self.nodes, self.open_nodes, self.search.value, self.upper)
 
@@ -265,7 +300,7 @@ class _JointSolve:
             verdict = self.watch.verdict(self.nodes if self.out_of_nodes else 0)
             status, note = verdict or by_itself, "" if verdict else self.note
         components = []
-        vectors = _ordered(self.Q, self.limits, self.search.best)
+        vectors = _ordered(self.Q, self.slots, self.search.best)
         variances = [variance_down(self.Q, x) for x in vectors]
         for k, (x, variance) in enumerate(zip(vectors, variances, strict=True)):
             vector = np.array(x)
@@ -288,19 +323,12 @@ class _JointSolve:
         return Joint(tuple(components), upper, status, note, self.root)
 
 
-def _bound_of_stages(found: Found, limits: Sequence[int]) -> float:
-    """The bound of the first stage holds for each component that is not denser."""
-    if not found.components or max(limits) > limits[0]:
-        return math.inf
-    return add_up(*([found.components[0].upper_bound] * len(limits)), 0.0)
-
-
-def _ordered(Q: Array, limits: Sequence[int], vectors: Sequence[Array]) -> list[Array]:
-    """The components of each sparsity in the order of their variances."""
+def _ordered(Q: Array, asked: Sequence[Slot], vectors: Sequence[Array]) -> list[Array]:
+    """The components of which the same is asked in the order of their variances."""
     variances = np.array([float(x @ Q @ x) for x in vectors])
     ordered: list[Array] = list(vectors)
-    for size in set(limits):
-        slots = [k for k, limit in enumerate(limits) if limit == size]
+    for one in set(asked):
+        slots = [k for k, slot in enumerate(asked) if slot == one]
         ranked = sorted(slots, key=lambda k: (-variances[k], k))
         for slot, k in zip(slots, ranked, strict=True):
             ordered[slot] = vectors[k]
