@@ -5,8 +5,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from orthospca.result import Table
 
@@ -71,24 +70,15 @@ def facts(pairs: Iterable[tuple[str, object]], kind: str = "") -> Html:
 
 
 def table(
-    rows: Sequence[Mapping[str, object]],
-    text: Collection[str] = (),
-    *,
-    caption: str = "",
-    kind: str = "",
-    name: str = "",
-    tall: bool = False,
+    made: Table, *, caption: str | None = None, kind: str = "", name: str = "", tall: bool = False
 ) -> Html:
     """A table that scrolls within itself where it is too wide.
 
     Parameters
     ----------
-    rows : sequence of mappings
-        What stands below each heading.
-    text : collection of str
-        Headings of columns that are aligned to the left; the others are numbers.
-    caption : str
-        What the table is, for those who hear it.
+    made : Table
+    caption : str, optional
+        What the table is, for those who hear it; by default its title.
     kind : str
         Classes: ``sortable``.
     name : str
@@ -96,26 +86,21 @@ def table(
     tall : bool
         Whether it scrolls downwards too.
     """
-
-    def cell(heading: str, value: object) -> str:
-        return f"<td{'' if heading in text else CLASS_NUMBER}>{escape(value)}</td>"
-
-    headings = (
-        element("th", heading, class_="" if heading in text else "number", scope="col")
-        for heading in (rows[0] if rows else ())
-    )
-    body = "".join(f"<tr>{''.join(map(cell, row, row.values()))}</tr>" for row in rows)
-    content = [element("caption", caption)] if caption else []
-    content += [element("thead", element("tr", *headings)), element("tbody", Html(body))]
-    given = {"role": "region", "tabindex": "0", "aria_label": caption} if caption else {}
-    made = element("table", *content, class_=kind, id=name)
-    return element("div", made, class_="wide tall" if tall else "wide", **given)
-
-
-def shown(made: Table, **given: Any) -> Html:
-    """A table that something shows itself with; further arguments are those of :func:`table`."""
     columns: dict[str, Sequence[object]] = dict(made.columns)
     if made.words_are:
-        columns[made.words_are] = [", ".join(words) for words in made.listed()]
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return table(rows, (*made.left, made.words_are), **{"caption": made.title, **given})
+        columns[made.words_are] = [named(", ".join(words)) for words in made.listed()]
+    text, caption = (*made.left, made.words_are), made.title if caption is None else caption
+    sides = ["" if heading in text else CLASS_NUMBER for heading in columns]
+    headings = (
+        element("th", heading, class_="" if heading in text else "number", scope="col")
+        for heading in columns
+    )
+    cells = (
+        "".join(f"<td{side}>{escape(cell)}</td>" for side, cell in zip(sides, row, strict=True))
+        for row in zip(*columns.values(), strict=True)
+    )
+    body = Html("".join(f"<tr>{row}</tr>" for row in cells))
+    content = (element("thead", element("tr", *headings)), element("tbody", body))
+    shown = element("table", element("caption", caption), *content, class_=kind, id=name)
+    given = {"role": "region", "tabindex": "0", "aria_label": caption}
+    return element("div", shown, class_="wide tall" if tall else "wide", **given)

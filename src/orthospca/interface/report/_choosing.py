@@ -10,12 +10,12 @@ import numpy as np
 
 from orthospca.choosing.selection import Stability, StabilityPath, in_words
 from orthospca.interface.alternatives import below_best
-from orthospca.interface.html import Html, facts, named, paragraph, shown, table
+from orthospca.interface.html import Html, facts, named, paragraph, table
 from orthospca.interface.plots import choosing, judging
 from orthospca.interface.plots.text import counted, percent
 from orthospca.interface.report._page import write_page
 from orthospca.interface.report._parts import Chapter, Panel, figure, folded, side_by_side, verdict
-from orthospca.result import Status, format_gap
+from orthospca.result import Status, Table, format_gap
 from orthospca.words import of_path
 
 if TYPE_CHECKING:
@@ -152,21 +152,19 @@ def _audit(found: Audit, source: str) -> list[Panel]:
     tiles += [("of the total variance, in all", percent(share))] if np.isfinite(share) else []
     told = verdict(word, numbers.sentence, word == NEAR_THE_BEST)
     drawn = side_by_side(figure(judging.audited(found)))
-    columns = (found.numbers, found.variances, found.better, numbers.listed())
+    rows = zip(found.numbers, found.variances, found.better, numbers.words, strict=True)
     better = [
-        {"#": k, "variance as given": f"{v:#.6g}", "found": f"{r.variances[0]:#.6g}"}
-        | {"variables": named(", ".join(words))}
-        for k, v, r, words in zip(*columns, strict=True)
-        if r is not None
+        (str(k), f"{v:#.6g}", f"{r.variances[0]:#.6g}", words) for k, v, r, words in rows if r
     ]
     panels = [
         Panel("overview", "At a glance", (told, facts(tiles, "tiles"), *_data(source))),
-        Panel("components", "Each component", (drawn, shown(numbers.numbers)), AUDITED),
+        Panel("components", "Each component", (drawn, table(numbers.numbers)), AUDITED),
     ]
     if better:
-        caption = "Components that have more variance"
-        listed = table(better, ("variables",), caption=caption)
-        panels.append(Panel("better", "Better in their place", (listed,), IN_PLACE))
+        *cells, words = zip(*better, strict=True)
+        columns = dict(zip(("#", "variance as given", "found"), cells, strict=True))
+        listed = Table("Components that have more variance", columns, "", words, "variables")
+        panels.append(Panel("better", "Better in their place", (table(listed),), IN_PLACE))
     return panels
 
 
@@ -266,13 +264,15 @@ def _variables(found: SparsityPath) -> Panel:
     for k in range(min(count, MOST_COMPONENTS)):
         X, names = found.loadings(k), found.feature_names
         drawn = figure(choosing.path_loadings(X, found.sparsities, names, k, MOST_ROWS))
-        rows = [
-            {"variables": c.sparsity, "enter": ", ".join(c.entered), "leave": ", ".join(c.left)}
-            for c in found.changes(k)
-        ]
-        caption = f"What enters and leaves component {k + 1}"
-        changes = table(rows, ("enter", "leave"), caption=caption)
-        numbers = folded(f"Component {k + 1}: enters and leaves", changes)
+        changes = found.changes(k)
+        columns = {
+            "variables": [str(change.sparsity) for change in changes],
+            "enter": [", ".join(change.entered) for change in changes],
+            "leave": [", ".join(change.left) for change in changes],
+        }
+        title = f"What enters and leaves component {k + 1}"
+        listed = table(Table(title, columns, left=("enter", "leave")))
+        numbers = folded(f"Component {k + 1}: enters and leaves", listed)
         body = Html(side_by_side(drawn) + numbers)
         content.append(folded(f"Component {k + 1}", body) if k else body)
     lead = (
@@ -316,17 +316,16 @@ def _stability(found: StabilityPath, unfolded: int) -> Panel:
 def _selection_table(found: Stability) -> Html:
     rows, _ = choosing.most_selected(found, MOST_LINES)
     components = found.result.components
-    lines = [
-        {"variable": found.feature_names[j]}
-        | {f"component {k}": f"{v:.0%}" for k, v in enumerate(found.frequencies[:, j], start=1)}
-        | {"any": f"{found.overall[j]:.0%}"}
-        | {"in all rows": ", ".join(str(k + 1) for k in np.flatnonzero(components[:, j]))}
-        for j in rows
-    ]
-    text, caption = ("variable", "in all rows"), "How often variables are selected"
-    numbers = table(lines, text, caption=caption, kind="sortable", tall=True)
+    columns = {"variable": [found.feature_names[j] for j in rows]}
+    for k, shares in enumerate(found.frequencies, start=1):
+        columns[f"component {k}"] = [f"{shares[j]:.0%}" for j in rows]
+    columns["any"] = [f"{found.overall[j]:.0%}" for j in rows]
+    used = (np.flatnonzero(components[:, j]) + 1 for j in rows)
+    columns["in all rows"] = [", ".join(map(str, each)) for each in used]
+    made = Table("How often variables are selected", columns, left=("variable", "in all rows"))
+    numbers = table(made, kind="sortable", tall=True)
     caption = "Agreement of the components of resamples with those of all rows"
-    agreement = shown(found.table().numbers, caption=caption)
+    agreement = table(found.table().numbers, caption=caption)
     return Html(agreement + folded("The numbers", numbers))
 
 
@@ -349,14 +348,14 @@ def _alternatives(found: Alternatives, number: int) -> Html:
     told = verdict(word, _in_words(found), found.complete)
     if len(found) < 2:
         return told
-    below = below_best(found)
-    rows = [
-        {"#": i + 1, "variance": f"{found.variances[i]:#.6g}", "below the best": below[i]}
-        | {"variables": named(", ".join(found.names(support)))}
-        for i, support in enumerate(found.supports[:MOST_SUPPORTS])
-    ]
-    tall = len(rows) > 20
-    numbers = table(rows, ("variables",), caption="Choices of variables", tall=tall)
+    columns = {
+        "#": [str(i) for i in range(1, len(found) + 1)][:MOST_SUPPORTS],
+        "variance": [f"{variance:#.6g}" for variance in found.variances[:MOST_SUPPORTS]],
+        "below the best": below_best(found)[:MOST_SUPPORTS],
+    }
+    words = [found.names(support) for support in found.supports[:MOST_SUPPORTS]]
+    made = Table("Choices of variables", columns, "", words, "variables")
+    numbers = table(made, tall=len(words) > 20)
     rest = len(found) - MOST_SUPPORTS
     if rest > 0:
         numbers = Html(numbers + paragraph(f"{rest} more are in alternatives.csv.", kind="note"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orthospca.interface.html import Html, element, embedded, shown
+from orthospca.interface.html import Html, element, embedded, table
 from orthospca.interface.plots.spec import Plot
 from orthospca.interface.plots.svg import render
 from orthospca.result import Table
@@ -63,7 +63,7 @@ def figure(picture: Plot, *, numbers: Table | Html | None = None, scores: Any = 
         Scores of other components, which the reader can choose as axes.
     """
     chart = render(picture)
-    numbers = shown(numbers) if isinstance(numbers, Table) else numbers
+    numbers = table(numbers) if isinstance(numbers, Table) else numbers
     between = []
     if scores is not None:
         chart.data["marks"] = []  # the script makes them of the scores

@@ -13,7 +13,7 @@ import numpy as np
 from orthospca import words
 from orthospca.interface.angles import largest_cosine, write_cosine
 from orthospca.interface.grouping import grouped
-from orthospca.interface.html import Html, element, facts, named, paragraph, shown, table
+from orthospca.interface.html import Html, element, facts, named, paragraph, table
 from orthospca.interface.plots import choosing, results
 from orthospca.interface.plots import scores as score_plots
 from orthospca.interface.plots.text import percent, signed
@@ -209,29 +209,24 @@ def _part(section: Section, k: int, component: Component) -> Html:
 
 def _loadings(section: Section, number: int) -> Panel:
     count, order, X = section.result.n_components, section.order, section.result.components
-    names = {j: {"variable": named(section.names[j])} for j in order}
-    rows: list[dict[str, object]]
     if count <= MOST_COLUMNS:
-        rows = [
-            names[j] | {str(k): signed(x) if x else "" for k, x in enumerate(X[:, j], start=1)}
-            for j in order[:MOST_ROWS]
-        ]
-        left_out = len(order) - len(rows)
+        used, left_out = order[:MOST_ROWS], len(order) - MOST_ROWS
+        columns = {str(k): [signed(x[j]) if x[j] else "" for j in used] for k, x in enumerate(X, 1)}
     else:
         pairs = [(j, k) for j in order for k in range(count) if X[k, j]]
         kept = set(sorted(pairs, key=lambda pair: -abs(X[pair[1], pair[0]]))[:MOST_ROWS])
-        rows = [
-            names[j] | {"component": k + 1, "loading": signed(X[k, j])}
-            for j, k in pairs
-            if (j, k) in kept
-        ]
-        left_out = len(pairs) - len(rows)
-    name, caption = f"loadings{number}", "Loadings by variable"
-    tall = len(rows) > MOST_AT_ONCE
-    made = table(rows, ("variable",), caption=caption, kind="sortable", name=name, tall=tall)
+        left_out = len(pairs) - MOST_ROWS
+        pairs = [pair for pair in pairs if pair in kept]
+        used = [j for j, _ in pairs]
+        columns = {"component": [str(k + 1) for _, k in pairs]}
+        columns["loading"] = [signed(X[k, j]) for j, k in pairs]
+    names: dict[str, list[str]] = {"variable": [named(section.names[j]) for j in used]}
+    name, rows = f"loadings{number}", len(used)
+    listed = Table("Loadings by variable", names | columns, left=("variable",))
+    made = table(listed, kind="sortable", name=name, tall=rows > MOST_AT_ONCE)
     search = Html(
         '<label>Search <input type="search" placeholder="part of a name" '
-        f'data-filters="{name}"></label> <output aria-live="polite">{len(rows)} rows</output>'
+        f'data-filters="{name}"></label> <output aria-live="polite">{rows} rows</output>'
     )
     beside: list[object] = [element("div", search, class_="controls script"), made]
     if left_out > 0:
@@ -240,7 +235,7 @@ def _loadings(section: Section, number: int) -> Panel:
     # On paper a table of very many rows would be a book.
     kinds = [
         "full" * (MOST_BESIDE < count <= MOST_COLUMNS),
-        "unprinted" * (len(rows) > MOST_PRINTED),
+        "unprinted" * (rows > MOST_PRINTED),
     ]
     if len(order) <= MOST_NAMES and count <= MOST_NUMBERS:
         drawn = figure(results.loadings(section.result, section.names, MOST_NAMES))
@@ -325,7 +320,7 @@ def _variance(section: Section) -> Panel:
         for name, share in shares.items():
             columns[name] = [percent(value) for value in share]
             columns[f"{name}, so far"] = [percent(value) for value in share.cumsum()]
-        content.append(folded("The numbers", shown(Table("Shares of the total variance", columns))))
+        content.append(folded("The numbers", table(Table("Shares of the total variance", columns))))
     content = [side_by_side(*drawn), *content, paragraph(meaning)]
     return Panel("variance", "Explained variance", tuple(content), lead)
 
@@ -349,7 +344,7 @@ def _fewer_variables(section: Section) -> Panel:
 def _proof(section: Section) -> Panel:
     result = section.result
     tall = result.n_components > 20
-    numbers = shown(
+    numbers = table(
         result.table(True).numbers, caption="Variances and bounds", kind="sortable", tall=tall
     )
     content: list[object] = [numbers]
