@@ -36,6 +36,7 @@ os.environ.setdefault("VECLIB_MAXIMUM_THREADS", "1")
 
 import json
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -165,3 +166,12 @@ def load_matrix(data_folder: Path) -> Callable[[str], np.ndarray]:
 def optima(data_folder: Path) -> dict:
     """The reference optima, found by exhaustive enumeration."""
     return json.loads((data_folder / "optima.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def without_pyplot() -> Iterator[None]:
+    """A test that loads pyplot leaves none behind: where it is loaded, figures are its own."""
+    yield
+    pyplot = sys.modules.pop("matplotlib.pyplot", None)
+    if pyplot is not None:
+        pyplot.close("all")

@@ -102,7 +102,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         solver, as in :func:`orthospca.solve`.
     verbose : int, default=0
         1 prints a line for each component when it is done; 2 also says every few seconds where the
-        search stands.
+        search stands; in a notebook a bar shows it.  The same lines are records of ``logging``, at
+        the level INFO of the logger ``"orthospca"``.
     memory_limit : float or str, optional
         Bytes, or a size such as ``"4GB"``, that a matrix formed from X may take, as in
         :func:`orthospca.solve`.
@@ -261,7 +262,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             type(self).__name__, self.n_components, self.verbose, together=joint
         )
         # The limit is for everything, and so the clock starts before the data are looked at.
-        watch = settings.watch(teller if self.verbose else None)
+        watch = settings.watch(teller if teller.is_heard else None)
         if self.covariance == "precomputed":
             if sample_weight is not None:
                 raise InputError("sample_weight must be None with covariance='precomputed'")

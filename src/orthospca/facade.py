@@ -26,6 +26,7 @@ from orthospca.joint.solving import solve_jointly
 from orthospca.model.demands import DEMANDED, NO_DEMANDS, Demands
 from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
+from orthospca.model.printing import ProgressPrinter
 from orthospca.model.problem import Problem
 from orthospca.model.result import Component, Result, Status
 from orthospca.model.settings import Settings
@@ -81,6 +82,7 @@ def solve(
     previous: Any = None,
     start: Any = None,
     nonnegative: bool = False,
+    verbose: bool | int = False,
 ) -> Result:
     """Find orthogonal sparse principal components with certificates.
 
@@ -172,6 +174,10 @@ def solve(
         Whether no loading may be negative.  Such components are disjoint, because a sum of
         non-negative terms is 0 only if all of them are; vectors of ``previous`` must not be
         negative either.  With ``proof`` the bound is one that needs no branching on signs.
+    verbose : bool or int
+        1 prints a line for each component when it is done, 2 also says every few seconds where the
+        search stands; in a notebook a bar shows it.  Without printing, the same lines are records
+        of ``logging``, at the level INFO of the logger ``"orthospca"``.
 
     Returns
     -------
@@ -197,9 +203,14 @@ def solve(
     )
     values = (include, exclude, relation, previous, nonnegative, start)
     asked = dict(zip(DEMANDED, values, strict=True))
-    given = (Q, sparsity, n_components, settings, threshold, callback)
+    together = objective == "joint"
+    teller = ProgressPrinter("solve", n_components, verbose, together=together, callback=callback)
+    listener = teller if teller.is_heard else callback
+    given = (Q, sparsity, n_components, settings, threshold, listener)
     path = validate_path("resume", resume)
-    return solve_with(*given, resume=path, names=feature_names, asked=asked)
+    result = solve_with(*given, resume=path, names=feature_names, asked=asked)
+    teller.close()
+    return result
 
 
 def solve_with(

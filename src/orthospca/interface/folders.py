@@ -14,6 +14,7 @@ from typing import Any
 
 from orthospca import Status
 from orthospca._errors import InputError
+from orthospca.interface.plots.mpl import let_go
 
 #: Under this name a file of a run says what was asked.
 RUN = "run"
@@ -119,7 +120,9 @@ class Folder:
             if hasattr(content, "save"):
                 content.save(path)
             elif callable(content):
-                content().figure.savefig(path, dpi=150)
+                figure = content().figure
+                figure.savefig(path, dpi=150)
+                let_go(figure)
             elif isinstance(content, dict):
                 asked = {} if run is None else {RUN: run}
                 path.write_text(json.dumps({**content, **asked}, indent=1), encoding="utf-8")

@@ -1,8 +1,9 @@
 """Pictures of results, drawn with matplotlib (``pip install "orthospca[plot]"``).
 
 Every function draws on the axes it is given, or on a figure of its own, and returns the axes;
-``axes.figure.savefig("picture.png")`` keeps it. Nothing here touches ``pyplot``: no window opens,
-no global state changes, and no display is needed.  What is drawn is said in ``plots/``, for reports
+``axes.figure.savefig("picture.png")`` keeps it. No window opens, and no display is needed. In a
+notebook every picture appears below its cell, whether its axes are kept or not; elsewhere, where
+``pyplot`` is loaded, ``plt.show()`` shows it.  What is drawn is said in ``plots/``, for reports
 too.
 
 Examples
@@ -30,7 +31,7 @@ from orthospca._errors import InputError
 from orthospca.interface.grouping import grouped
 from orthospca.interface.plots import choosing, judging, results
 from orthospca.interface.plots import scores as score_plots
-from orthospca.interface.plots.mpl import draw
+from orthospca.interface.plots.mpl import draw, is_open
 from orthospca.interface.plots.mpl import has_matplotlib as has_matplotlib
 from orthospca.interface.plots.spec import XY
 from orthospca.interface.scores import scores_of
@@ -71,7 +72,9 @@ class Picture:
         """Write the picture; the ending of the name says how: PNG, SVG, PDF."""
         self.figure.savefig(path, dpi=dpi)
 
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]] | None:
+        if is_open(self.figure):
+            return None  # pyplot shows it, and once is enough
         buffer = io.BytesIO()
         self.figure.savefig(buffer, format="png", dpi=NOTEBOOK_DPI)
         width, height = self.figure.get_size_inches() * NOTEBOOK_DPI / SHARPNESS

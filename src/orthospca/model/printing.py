@@ -1,14 +1,22 @@
-"""Plain lines about a search, for programs without a terminal to draw on."""
+"""Plain lines about a search, and a bar in notebooks, for whoever has no terminal to draw on.
+
+Whoever wants no printing has the same lines as records of :mod:`logging`, at the level INFO of the
+logger ``"orthospca"``.
+"""
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable
 from typing import Any
 
+from orthospca._notebook import NotebookBar, in_notebook
 from orthospca.model.component import Progress, format_gap
 from orthospca.model.validation import validate_integer
+
+_log = logging.getLogger("orthospca")
 
 #: Seconds between two lines about the same component.
 INTERVAL = 5.0
@@ -30,6 +38,8 @@ class ProgressPrinter:
         Seconds since some moment.
     together : bool
         Whether the components are sought as one set.
+    callback : callable, optional
+        Who listens besides; a true answer stops the solve.
     """
 
     def __init__(
@@ -40,26 +50,37 @@ class ProgressPrinter:
         write: Callable[[str], object] = print,
         clock: Callable[[], float] = time.perf_counter,
         together: bool = False,
+        callback: Callable[[Progress], bool | None] | None = None,
     ) -> None:
         level = int(verbose) if isinstance(verbose, bool) else verbose
         self._level = validate_integer("verbose", level, 0)
         self._name = name
         self._total = n_components
-        self._together = together and n_components > 1
+        self._together = together
+        self._callback = callback
+        self._bar = NotebookBar() if self._level and write is print and in_notebook() else None
         self._write = write
         self._clock = clock
         self._told = clock()
         self._last: Progress | None = None
 
-    def __call__(self, progress: Progress) -> None:
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody wants to know."""
+        return bool(self._level) or _log.isEnabledFor(logging.INFO)
+
+    def __call__(self, progress: Progress) -> bool:
         """Hear where the search stands."""
-        if not math.isfinite(progress.lower) and not math.isfinite(progress.upper):
-            return  # nothing is known yet
-        last, self._last = self._last, progress
-        if last is not None and last.stage != progress.stage:
-            self._print(last, "done")
-        elif self._level > 1 and self._clock() - self._told >= INTERVAL:
-            self._print(progress, "so far")
+        # Before, nothing is known yet.
+        if math.isfinite(progress.lower) or math.isfinite(progress.upper):
+            last, self._last = self._last, progress
+            if last is not None and last.stage != progress.stage:
+                self._print(last, "done")
+            elif self._bar is not None:
+                self._bar.show(progress.stage, self._total, self._line(progress, "so far"))
+            elif self._level > 1 and self._clock() - self._told >= INTERVAL:
+                self._print(progress, "so far")
+        return self._callback is not None and bool(self._callback(progress))
 
     def close(self) -> None:
         """The search has ended."""
@@ -69,13 +90,19 @@ class ProgressPrinter:
 
     def _print(self, progress: Progress, state: str) -> None:
         self._told = self._clock()
-        if not self._level:
-            return
+        line = self._line(progress, state)
+        _log.info("%s", line)
+        if self._bar is not None:
+            self._bar.show(progress.stage + 1, self._total, line)
+        elif self._level:
+            self._write(f"[{self._name}] {line}")
+
+    def _line(self, progress: Progress, state: str) -> str:
         lower = f"{progress.lower:.6g}" if math.isfinite(progress.lower) else "none"
         what = f"component {progress.stage + 1} of {self._total} {state}: variance"
-        if self._together:
+        if self._together and self._total > 1:
             what = f"all {self._total} components {state}: total variance"
-        self._write(
-            f"[{self._name}] {what} {lower}, proved bound {progress.upper:.6g}, "
+        return (
+            f"{what} {lower}, proved bound {progress.upper:.6g}, "
             f"gap {format_gap(progress.gap)}, {progress.nodes} nodes, {progress.elapsed:.1f} s"
         )

@@ -1,15 +1,18 @@
 """Pictures on axes of matplotlib (``pip install "orthospca[plot]"``).
 
-Nothing here touches ``pyplot``: no window opens, no global state changes, and no display is needed.
+No window opens and no display is needed.  Where ``pyplot`` is loaded, or somebody looks at a
+notebook, figures are its own, so that notebooks and ``plt.show()`` show them.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orthospca._notebook import in_notebook
 from orthospca.interface.fonts import families, without_formulas
 from orthospca.interface.plots.spec import (
     HALF,
@@ -80,9 +83,26 @@ def _axes(width: float, height: float) -> Axes:
     """Axes on a figure of their own, of so many inches."""
     try:
         from matplotlib.figure import Figure
+
+        if "matplotlib.pyplot" in sys.modules or in_notebook():
+            from matplotlib import pyplot
+
+            return pyplot.figure(figsize=(width, height), layout="constrained").add_subplot()
     except ImportError:
         raise ImportError('pictures need matplotlib: pip install "orthospca[plot]"') from None
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
+
+
+def is_open(figure: Any) -> bool:
+    """Whether ``pyplot`` has a figure, and will show it."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    return pyplot is not None and pyplot.fignum_exists(getattr(figure, "number", -1))
+
+
+def let_go(figure: Any) -> None:
+    """Close a figure that nobody is to see."""
+    if is_open(figure):
+        sys.modules["matplotlib.pyplot"].close(figure)
 
 
 def _xy(spec: XY, ax: Axes, title: str, legend: bool) -> None:
