@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
 from orthospca._errors import InputError
@@ -301,6 +300,8 @@ def match_components(reference: Array, components: csr_array) -> list[tuple[int,
     list of (int, int, float)
         Place in the reference, place among the others, and ``|cos|``; ascending by the first.
     """
+    from scipy.optimize import linear_sum_assignment  # not needed where the package is imported
+
     cosines = np.abs(components @ reference.T).T
     preferred = cosines + TIE * np.eye(*cosines.shape)
     left, right = linear_sum_assignment(preferred, maximize=True)

@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from orthospca._typing import Array, IntArray
 from orthospca.model.stage import EXTENDED, EXTENDED_UNIT
@@ -187,6 +186,8 @@ def _combination(columns: Array) -> Array | None:
         if not (y[i] > 0 and y[j] > 0):
             return None
     else:
+        from scipy.optimize import nnls  # not needed where the package is imported
+
         system = np.vstack([columns.T, np.ones(len(columns))])
         aim = np.zeros(len(system))
         aim[-1] = 1.0
