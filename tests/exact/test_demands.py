@@ -20,6 +20,8 @@ ASKED = [c for size in (1, 2, 3, 4) for c in combinations(CONSTRAINTS, size)]
 TIED = [MATRICES[kind] for kind in ("integers", "equal_blocks", "exchangeable", "hollow")]
 #: Every way through the package that is certified.
 WAYS = [name for name, route in ROUTES.items() if not isinstance(route, PathRoute)]
+#: Ways to a certificate.
+PROVED = [name for name in WAYS if ROUTES[name].method == "branch-and-bound"]
 #: Problems of each combination on each route: about 500 in all, and 5000.
 COUNTS = [1, pytest.param(12, marks=pytest.mark.slow)]
 
@@ -28,9 +30,17 @@ COUNTS = [1, pytest.param(12, marks=pytest.mark.slow)]
 @pytest.mark.parametrize("constraints", ASKED, ids="+".join)
 def test_bounds_hold_on_every_route(constraints: tuple[str, ...], count: int) -> None:
     """Tests that no feasible vector is above a bound, until nothing feasible is left."""
-    for name in WAYS:
+    for name in in_turn(WAYS, constraints, count, 0):
         for seed in range(count):
             _solve_and_check(name, constraints, seed)
+
+
+def in_turn(ways: list[str], constraints: tuple[str, ...], count: int, turn: int) -> list[str]:
+    """Where each way is gone once, it is with a proof or without one, if it has any."""
+    if count > 1:
+        return ways
+    number = ASKED.index(constraints) + turn
+    return [name for name in ways if name not in PROVED or (WAYS.index(name) + number) % 2]
 
 
 def _solve_and_check(
@@ -59,15 +69,11 @@ def _solve_and_check(
         raise AssertionError(f"{name}, {kind}, {constraints}, seed {seed}: {asked}") from error
 
 
-#: Ways to a certificate.
-PROVED = [name for name in WAYS if ROUTES[name].method == "branch-and-bound"]
-
-
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("constraints", ASKED, ids="+".join)
 def test_certificates_are_verified(constraints: tuple[str, ...], count: int) -> None:
     """Tests that a proof is one, on every route to it."""
-    for name in PROVED:
+    for name in in_turn(PROVED, constraints, count, 1):
         for seed in range(count):
             _solve_and_check(name, constraints, seed, proof=True)
 

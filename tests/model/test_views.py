@@ -291,7 +291,8 @@ def test_nothing_is_drawn_with_before_somebody_asks():
         "import sys, orthospca as o; r = o.solve([[2.0, 1.0], [1.0, 2.0]], 1); r.summary(); "
         "r._repr_html_(); loaded = {m.split('.')[0] for m in sys.modules}; "
         "assert not any(m.startswith('orthospca.interface') for m in sys.modules); "
-        "assert not loaded & {'matplotlib', 'pandas', 'rich'}, loaded"
+        "assert not loaded & {'matplotlib', 'pandas', 'rich'}, loaded; "
+        "assert 'scipy.optimize' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
