@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,16 @@ LOADERS: dict[str, Callable[[], Array]] = {
     "normCommunities-101": _square("normCommunities_101.csv"),
     "normArrhythmia-257": _square("normArrhythmia_257.csv"),
     "Reddit-2000": _reddit,
+    **{
+        name: partial(_archive, f"{name}.npz", "Q")
+        for name in (
+            "normionosphere_34",
+            "normlung_54",
+            "normvoice_310",
+            "normgait_320",
+            "normgastro_466",
+        )
+    },
     "RawLymphoma-4026": _raw_lymphoma_covariance,
     "RawLymphoma-4026 corr.": _raw_lymphoma_correlation,
 }

@@ -95,8 +95,8 @@ class SetSearch:
         if off <= ORTHOGONALITY and fits and alone:
             self.best, self.value = [np.array(x) for x in components], value
 
-    def begin(self, stagewise: Sequence[Array]) -> None:
-        """Improve the stage-wise components, and sets on disjoint blocks."""
+    def begin(self, stagewise: Sequence[Array], divisions: int) -> None:
+        """Improve the stage-wise components, and sets on disjoint blocks, so many times."""
         n, K = len(self.Q), len(self.limits)
         # Unit vectors are orthonormal and as sparse as can be: there is always a set.
         self.offer([np.eye(1, n, j)[0] for j in single_features(self.Q, self._slots)])
@@ -110,7 +110,7 @@ class SetSearch:
         if n > most:
             places = np.union1d(wanted, strongest[: max(most - len(wanted), min(self.limits))])
         part = self.Q[np.ix_(places, places)]
-        for _ in range(self._tuning.divisions if K > 1 and self._free else 0):
+        for _ in range(divisions if K > 1 and self._free else 0):
             if self._stop():
                 return
             blocks = best_blocks(part, min(self.limits), K, self._rng, self._stop)

@@ -51,6 +51,8 @@ class Bounding:
         self.Q, self.patterns, self.scale, self._tuning = Q, patterns, scale, tuning
         self._groups, self._places, self._start = groups, places, start
         self._disjoint = disjoint
+        # The more components, the less a node says of a set.
+        self.steps = 0.5 * (sum(group.count for group in groups) - 1)
         self._larger = extended(Q, patterns.width)
 
     def root(self) -> Node:

@@ -18,6 +18,7 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.bounds.share.claim import Claim, Multipliers
 from orthospca.bounds.share.fixing import ruled_in, ruled_out
+from orthospca.bounds.share.method import ShareMethod
 from orthospca.bounds.share.projections import Block
 from orthospca.bounds.share.sets import Group, SetMethod
 from orthospca.joint.bound import rigorous
@@ -73,7 +74,7 @@ class Relaxation:
         tuning: RelaxedTuning,
         disjoint: bool = False,
     ) -> None:
-        self.Q, self._tuning = Q, tuning
+        self.Q, self._tuning, self.steps = Q, tuning, tuning.steps
         self._exclusive = disjoint and _fill_up_disjointly(groups, len(Q))
         self._groups = [group for group in map(consistent, groups) if group is not None]
         self._unit = 2.0 ** round(math.log2(scale))
@@ -216,12 +217,7 @@ class Relaxation:
         for g, (group, member) in enumerate(zip(part.groups, part.method.members, strict=True)):
             if len(group.allowed) <= group.size:
                 continue
-            here = np.searchsorted(part.method.features, group.allowed)
-            mass = np.maximum(member.X.diagonal()[here].astype(float), 1e-9)
-            mass /= mass.sum()
-            T = member.T[np.ix_(here, here)].astype(float)
-            T[np.diag_indices(len(here))] = member.X.diagonal()[here]
-            share = T / np.maximum(member.X.diagonal()[here], 1e-9)
+            mass, share = _shares(group, member, part.method.features)
             free = ~np.isin(group.allowed, group.included)
             for places in self._blocks:
                 inside = np.isin(group.allowed, places)
@@ -231,7 +227,7 @@ class Relaxation:
                 found = _doubt(numbers, mass, group.count, *_range(group, group.allowed[inside]))
                 if found[0] > best:
                     best, choice = found[0], (g, group.allowed[inside], found[1])
-            usage = group.count * np.clip(T.sum(axis=1), 0.0, 1.0)
+            usage = group.count * np.clip(share @ mass, 0.0, 1.0)
             doubt = np.where(free, 0.5 * np.abs(usage - np.round(usage)) + 1e-6, 0.0)
             i = int(np.argmax(doubt))
             if doubt[i] > best:
@@ -255,17 +251,31 @@ class Relaxation:
         return blocks
 
     def supports(self, part: Part) -> list[IntArray]:
-        """Supports near the relaxed ones, one for each component."""
+        """Supports near the relaxed ones, one for each component.
+
+        What goes with a feature that has much of the mean is a support; then what goes with a
+        feature that is not part of it, and so on.
+        """
         found = []
         for group, member in zip(part.groups, part.method.members, strict=True):
-            here = np.searchsorted(part.method.features, group.allowed)
-            vectors = np.linalg.eigh(member.X[np.ix_(here, here)].astype(float))[1]
-            for k in range(1, group.count + 1):
-                guide = np.abs(vectors[:, -min(k, len(here))])
-                guide[np.isin(group.allowed, group.included)] = math.inf
+            mass, share = _shares(group, member, part.method.features)
+            left = mass.copy()
+            for _ in range(group.count):
+                j = int(np.argmax(left))
+                guide = np.where(np.isin(group.allowed, group.included), math.inf, share[:, j])
                 chosen = np.argsort(-guide, kind="stable")[: group.size]
                 found.append(np.sort(group.allowed[chosen]))
+                left *= np.clip(1 - share[:, j], 0.0, 1.0)
         return found
+
+
+def _shares(group: Group, member: ShareMethod, features: IntArray) -> tuple[Array, Array]:
+    """How much of the mean each allowed feature has, and how much of that is with each other."""
+    here = np.searchsorted(features, group.allowed)
+    mass = np.maximum(member.X.diagonal()[here].astype(float), 1e-9)
+    T = member.T[np.ix_(here, here)].astype(float)
+    T[np.diag_indices(len(here))] = mass
+    return mass / mass.sum(), T / mass
 
 
 def _fill_up_disjointly(groups: Sequence[Group], n: int) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.numerics.rigor import proves_below
 from orthospca.numerics.rounding import add_up, mul_up
-from orthospca.search.listing import supports_above
+from orthospca.search.listing import margin_of, supports_above
 from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome
 from orthospca.search.views import MatrixView
@@ -75,6 +76,34 @@ def bound_of(
     return RootBound(upper, A, outcomes)
 
 
+def _level(root: RootBound, size: int, cut: float) -> float:
+    """What a component of a set above ``cut`` has at least in A: the others have their bounds."""
+    level = cut - (root.upper - root.outcomes[size].upper)
+    return level - 1e-12 * (abs(cut) + abs(root.upper))
+
+
+def features_above(
+    root: RootBound, size: int, cut: float, stop: Callable[[], bool]
+) -> IntArray | None:
+    """Return features that hold all supports of a size which a set above ``cut`` can use.
+
+    None if that is not proved.
+
+    Parameters
+    ----------
+    root : RootBound
+    size : int
+    cut : float
+    stop : callable
+    """
+    view = MatrixView(Subproblem(root.matrix, size, np.zeros((len(root.matrix), 0))))
+    level = _level(root, size, cut)
+    rungs = root.outcomes[size].rungs
+    below = next((rung.upper for rung in rungs if rung.size == size - 1), math.inf)
+    sieve = view.sieve(size, level - margin_of(view), below, stop)
+    return sieve.kept if sieve.outside <= level else None
+
+
 def patterns_above(
     root: RootBound, cut: float, settings: Settings, watch: Watch
 ) -> set[tuple[int, ...]] | None:
@@ -90,8 +119,7 @@ def patterns_above(
     sets: set[tuple[int, ...]] = set()
     tuning, n = settings.tuning.joint, len(root.matrix)
     for size, outcome in root.outcomes.items():
-        threshold = cut - (root.upper - outcome.upper)
-        threshold -= 1e-12 * (abs(cut) + abs(root.upper))
+        threshold = _level(root, size, cut)
         listed = supports_above(
             MatrixView(Subproblem(root.matrix, size, np.zeros((n, 0)))),
             size,

@@ -19,7 +19,7 @@ from orthospca.joint.multipliers import first_root, root_of
 from orthospca.joint.node import Bounding
 from orthospca.joint.patterns import Patterns, count_patterns
 from orthospca.joint.relaxed import Part, Relaxation
-from orthospca.joint.root import RootBound, bound_of, patterns_above
+from orthospca.joint.root import RootBound, bound_of, features_above, patterns_above
 from orthospca.joint.slots import Slot, slots_of
 from orthospca.joint.tree import Tree
 from orthospca.model.clock import Clock
@@ -131,7 +131,8 @@ class _JointSolve:
         watch = self.watch
         watch.begin_stage(0, 1)
         found = self._stagewise()
-        self.search.begin([c.vector for c in found.components])
+        divisions = self.tuning.divisions if self._few else self.tuning.few_divisions
+        self.search.begin([c.vector for c in found.components], divisions)
         if self.settings.proof:
             # What a certificate can hold is the bound of one matrix, and nothing else is used.
             self._first_steps()
@@ -142,12 +143,17 @@ class _JointSolve:
         self._report()
         if not self._done:
             self._first_steps()
-            n, widest = len(self.Q), max(self.limits)
-            if count_patterns(n, widest) <= self.tuning.patterns:
-                self._branch_on(Patterns.all_of(n, widest), np.arange(n), -math.inf)
+            n = len(self.Q)
+            if self._few:
+                self._branch_on(Patterns.all_of(n, max(self.limits)), np.arange(n), -math.inf)
             else:
                 self._relax()
         return self._result(Status.WORK_LIMIT)
+
+    @property
+    def _few(self) -> bool:
+        """Whether all patterns can be listed."""
+        return count_patterns(len(self.Q), max(self.limits)) <= self.tuning.patterns
 
     @property
     def _different(self) -> list[tuple[Slot, int]]:
@@ -180,13 +186,14 @@ class _JointSolve:
         return max(mean, SMALLEST_SCALE * self.largest) or 1.0
 
     def _first_steps(self) -> None:
-        tuning, many = self.tuning, len(self.Q) > self.tuning.many
-        for _ in range(tuning.few_steps if many else tuning.first_steps * len(self.limits)):
+        """Seek good sets, where a step is cheap compared with a node."""
+        tuning = self.tuning
+        for _ in range(tuning.first_steps * len(self.limits) if self._few else tuning.few_steps):
             self.search.step()
 
     def _certify(self) -> None:
         """The bound of one matrix, with stages that a certificate can hold: the best of some."""
-        part = self._relaxed_root()[1]
+        part = self._relaxed_root(self._promising())[1]
         spectral = spectral_part(self.Q, len(self.limits))
         watch = QuietWatch(self.watch)
         for M, gap in ((np.zeros_like(self.Q), 1e-3), (spectral, 1e-3), (part.M, 1e-9)):
@@ -197,46 +204,77 @@ class _JointSolve:
             if found is not None and (self.root is None or found.upper < self.root.upper):
                 self.root = found
                 self.upper = min(self.upper, found.upper)
-        self.nodes += 1
         self._report()
 
-    def _relaxed_root(self) -> tuple[Relaxation, Part]:
-        """The share relaxation of the whole."""
-        n = len(self.Q)
-        groups = [
-            Group(count, slot.size, np.array(slot.included, dtype=int), slot.allowed(n))
-            for slot, count in self._different
-        ]
-        relaxation = Relaxation(
-            self.Q, groups, self._scale, self.tuning.relaxed, self.demands.disjoint
-        )
+    def _relaxed_root(self, features: IntArray) -> tuple[Relaxation, Part]:
+        """The share relaxation of sets on some features."""
+        groups = []
+        for slot, count in self._different:
+            included, allowed = np.array(slot.included, dtype=int), slot.allowed(len(self.Q))
+            allowed = np.union1d(included, np.intersect1d(allowed, features))
+            groups.append(Group(count, min(slot.size, len(allowed)), included, allowed))
+        asked = (self._scale, self.tuning.relaxed, self.demands.disjoint)
+        relaxation = Relaxation(self.Q, groups, *asked)
         part = relaxation.root()
         cut = self.tolerance.cutoff(self.search.value)
         relaxation.tighten(part, cut, "first", self.watch.out_of_time)
+        self.nodes += 1
         return relaxation, part
+
+    def _promising(self) -> IntArray:
+        """Features of good sets, and those that may contribute most, if there are many."""
+        n, most = len(self.Q), self.tuning.relaxed.first_features
+        if n <= self.tuning.relaxed.at_once:
+            return np.arange(n)
+        size = max(self.limits)
+        pull = np.partition(np.abs(self.Q), n - size, axis=0)[n - size :].sum(axis=0)
+        used = np.flatnonzero(np.array(self.search.best).any(axis=0))
+        pull[used] = math.inf
+        return np.sort(np.argsort(-pull, kind="stable")[:most])
 
     def _relax(self) -> None:
         """Branch on the patterns that the relaxation leaves, if they are few; or on it."""
-        relaxation, part = self._relaxed_root()
-        self.nodes += 1
-        self.upper = min(self.upper, part.upper)
+        features = self._promising()
+        whole = len(features) == len(self.Q)
+        relaxation, part = self._relaxed_root(features)
+        if whole:
+            self.upper = min(self.upper, part.upper)
         self._report()
-        if self._done:
-            return
         self.search.near(relaxation.supports(part))
         cut = self.tolerance.cutoff(self.search.value)
-        if not self.demands.binding and part.upper - cut <= self.tuning.list_within * abs(cut):
+        if self._done:
+            return
+        within = part.upper - cut <= self.tuning.list_within * abs(cut)
+        outside = -math.inf
+        if not self.demands.binding and (within or not whole):
             watch = _Part(self.watch, self.tuning.list_share * self.watch.seconds_left)
             watch.node_limit = self.tuning.list_nodes
             self.root = bound_of(self.Q, part.M, self.limits, self.settings, watch)
             if self.root is not None:
                 self.upper = min(self.upper, self.root.upper)
-                sets = patterns_above(self.root, cut, self.settings, watch)
+                self._report()
+                sets = patterns_above(self.root, cut, self.settings, watch) if within else None
                 if sets is not None:
                     self._branch_on_listed(sets, cut, part.M)
                     return
-        tree = Tree(relaxation, -math.inf, self.tolerance, self.search)
-        self._run(tree, part)
+        if not whole:
+            left = None if self.root is None else self._left(self.root, cut)
+            if left is None or len(left) > self.tuning.relaxed.features:
+                self.note = "more features are left than can be branched on"
+                return
+            relaxation, part = self._relaxed_root(left)
+            outside = cut
+        self._run(Tree(relaxation, outside, self.tolerance, self.search), part)
+
+    def _left(self, root: RootBound, cut: float) -> IntArray | None:
+        """Features that a better set can use; None if that is not known."""
+        left = np.arange(0)
+        for size in root.outcomes:
+            kept = features_above(root, size, cut, self.watch.out_of_time)
+            if kept is None:
+                return None
+            left = np.union1d(left, kept)
+        return left
 
     def _branch_on_listed(self, sets: set[tuple[int, ...]], cut: float, M: Array) -> None:
         if not sets:

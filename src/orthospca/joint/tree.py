@@ -13,7 +13,15 @@ from orthospca.model.tolerance import Tolerance
 
 
 class Division(Protocol):
-    """How a problem is bounded and divided; a node is what it says it is, with an ``upper``."""
+    """How a problem is bounded and divided; a node is what it says it is, with an ``upper``.
+
+    Attributes
+    ----------
+    steps : float
+        Steps of the search for sets that go with a node.
+    """
+
+    steps: float
 
     def root(self) -> Any:
         """Return the whole problem."""
@@ -128,8 +136,7 @@ class Tree:
         """Put together what is proved, and look for better sets meanwhile."""
         open_upper = -self._queue[0][0] if self._queue else -math.inf
         self.upper = min(self.upper, max(open_upper, self._left, self._cut, self._outside))
-        # The more components, the less a node says of a set.
-        while self._steps < self.nodes * (len(self._search.limits) - 1) // 2:
+        while self._steps < int(self.nodes * self._division.steps):
             self._steps += 1
             self._search.step()
         self._learn()

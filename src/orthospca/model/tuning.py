@@ -282,6 +282,11 @@ class RelaxedTuning:
         Features are tested where the bound is so close to the level, relative to it.
     fresh_starts : int
         Proofs up to which iterates that are not finite are begun anew.
+    steps : float
+        Steps of the search for sets that go with a node.
+    features, at_once, first_features : int
+        Features that are relaxed at most; up to which that is done at once, and how many of them
+        come first where there are more.
     """
 
     between_checks: int = 25
@@ -290,6 +295,10 @@ class RelaxedTuning:
     last_patience: float = 100.0
     fix_within: float = 0.1
     fresh_starts: int = 10
+    steps: float = 0.2
+    features: int = 600
+    at_once: int = 300
+    first_features: int = 150
 
 
 @dataclass(frozen=True)
@@ -308,12 +317,13 @@ class JointTuning:
     stagewise_share : float
         Share of the time that the stage-wise solution may use.
     first_steps, few_steps : int
-        Steps of the search for sets before the tree: for each component, and altogether where there
-        are many features and steps are dear.
-    many, too_many : int
-        Features from which on steps are dear, and from which on none are made.
-    divided, divisions : int
-        Features that are divided into blocks, at most, and how often that is begun.
+        Steps of the search for sets before the tree: for each component, and altogether where
+        patterns are too many and steps are dear.
+    too_many : int
+        Features from which on no steps are made.
+    divided, divisions, few_divisions : int
+        Features that are divided into blocks, at most, and how often that is begun, also where
+        patterns are too many.
     rounds : int
         Rounds in which every component is sought anew.
     turns, promising : int, float
@@ -345,10 +355,10 @@ class JointTuning:
     stagewise_share: float = 0.25
     first_steps: int = 8
     few_steps: int = 4
-    many: int = 100
     too_many: int = 200
     divided: int = 48
     divisions: int = 6
+    few_divisions: int = 2
     rounds: int = 60
     turns: int = 10
     promising: float = 0.01

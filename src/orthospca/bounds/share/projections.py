@@ -50,6 +50,8 @@ def placed(blocks: Sequence[Block], features: IntArray) -> list[Block]:
 LARGEST_FULL = 50
 #: Degree of the polynomial by which leading eigenvectors are told from the others.
 DEGREE = 6
+#: Half of the width of what is filtered out, relative to the largest eigenvalue.
+NARROWEST = 1e-5
 #: Lanczos steps for the lower end of the spectrum.
 EDGE_STEPS = 6
 
@@ -88,7 +90,7 @@ class Spectraplex:
     def __init__(self, count: int = 1) -> None:
         self._count = count
         self._basis: Array | None = None
-        self._cut = 0.0
+        self._cut = self._top = 0.0
         self._lowest: Array | None = None
         #: The smallest eigenvalue, about.
         self.floor = 0.0
@@ -114,13 +116,15 @@ class Spectraplex:
         """Keep what the next call begins with: some more vectors than have been used."""
         count = min(rank + max(10, rank // 2), vectors.shape[1])
         self._basis = np.ascontiguousarray(vectors[:, :count])
-        self._cut = float(values[count - 1])
+        self._cut, self._top = float(values[count - 1]), float(values[0])
 
     def _filtered(self, matrix: Array, basis: Array) -> tuple[Array, Array]:
         """Chebyshev filter, orthonormalisation, Rayleigh and Ritz."""
         real = matrix.dtype.type
         self.floor = self._edge(matrix)
-        centre, half = 0.5 * (self.floor + self._cut), max(0.5 * (self._cut - self.floor), 1e-6)
+        # Polynomials of what is far above the rest must not overflow.
+        centre, half = 0.5 * (self.floor + self._cut), 0.5 * (self._cut - self.floor)
+        half = max(half, 1e-6, NARROWEST * abs(self._top))
         before, now = basis, (matrix @ basis - real(centre) * basis) / real(half)
         for _ in range(DEGREE - 1):
             following = matrix @ now
