@@ -5,7 +5,14 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Method(str, Enum):
+class Choice(str, Enum):
+    """One of several names, written as it is typed."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Method(Choice):
     """What ``solve(method=…)`` can be."""
 
     BRANCH_AND_BOUND = "branch-and-bound"
@@ -17,11 +24,8 @@ class Method(str, Enum):
     DEFLATION = "deflation"
     """The baseline that solves adjusted covariances; its components are not orthogonal."""
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class Objective(str, Enum):
+class Objective(Choice):
     """What ``solve(objective=…)`` can be."""
 
     STAGEWISE = "stagewise"
@@ -31,11 +35,8 @@ class Objective(str, Enum):
     JOINT = "joint"
     """The components with the largest total variance."""
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class Relation(str, Enum):
+class Relation(Choice):
     """What ``solve(relation=…)`` can be."""
 
     ORTHOGONAL = "orthogonal"
@@ -44,6 +45,3 @@ class Relation(str, Enum):
     """A feature serves one component."""
     UNCORRELATED = "uncorrelated"
     """Scores are uncorrelated: a component is orthogonal to Q times each of those before it."""
-
-    def __str__(self) -> str:
-        return self.value

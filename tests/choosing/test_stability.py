@@ -13,7 +13,8 @@ from scipy import sparse
 from scipy.sparse import csr_array
 
 from orthospca import DataCovariance, Status, solve, stability, stability_path
-from orthospca.choosing._resampling import _outcomes, seeds
+from orthospca.choosing._resampling import seeds
+from orthospca.choosing._running import _outcomes
 from orthospca.choosing.selection import Stability
 from orthospca.choosing.stability import match_components
 from orthospca.facade import solve_with

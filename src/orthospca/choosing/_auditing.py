@@ -12,12 +12,13 @@ import numpy as np
 from orthospca._methods import Objective
 from orthospca._typing import Array
 from orthospca.choosing._loadings import Loadings
-from orthospca.choosing._resampling import Share, heartbeat, worst
+from orthospca.choosing._running import Share, heartbeat, worst
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
 from orthospca.facade import solve_with
 from orthospca.joint.bound import spectral_bound
-from orthospca.model.demands import DEPENDENT, NOT_ORTHOGONAL
+from orthospca.model.demands import NOT_ORTHOGONAL
+from orthospca.model.given import DEPENDENT
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_covariance

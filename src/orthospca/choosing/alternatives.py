@@ -16,7 +16,8 @@ from orthospca.certificate.listing import make_list_certificate
 from orthospca.choosing._near import NearSearch
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
-from orthospca.model.demands import Demands, vectors_of
+from orthospca.model.demands import Demands
+from orthospca.model.given import vectors_of
 from orthospca.model.journal import Callback
 from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings

@@ -16,7 +16,7 @@ from orthospca._methods import Method, Objective
 from orthospca._typing import Array
 from orthospca.choosing._auditing import Search, bound_of
 from orthospca.choosing._loadings import Loadings
-from orthospca.choosing._resampling import announced, end_of
+from orthospca.choosing._running import announced, end_of
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
 from orthospca.model import views

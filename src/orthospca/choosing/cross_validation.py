@@ -12,14 +12,8 @@ from scipy import sparse
 
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
-from orthospca.choosing._resampling import (
-    Asked,
-    Rows,
-    Share,
-    end_of,
-    settings_of,
-    worst,
-)
+from orthospca.choosing._resampling import Asked, Rows, settings_of
+from orthospca.choosing._running import Share, end_of, worst
 from orthospca.choosing.selection import Counter
 from orthospca.data.moments import sum_of_squares
 from orthospca.model import views

@@ -19,18 +19,8 @@ from scipy import sparse
 
 from orthospca._errors import InputError
 from orthospca._typing import Array
-from orthospca.choosing._resampling import (
-    TOO_LATE,
-    Rows,
-    Share,
-    end_of,
-    heartbeat,
-    refuse_nothing,
-    run_all,
-    seeds,
-    settings_of,
-    worst,
-)
+from orthospca.choosing._resampling import Rows, refuse_nothing, seeds, settings_of
+from orthospca.choosing._running import TOO_LATE, Share, end_of, heartbeat, run_all, worst
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
 from orthospca.facade import solve_with

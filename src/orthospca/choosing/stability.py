@@ -17,16 +17,8 @@ from scipy.sparse import csr_array
 
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
-from orthospca.choosing._resampling import (
-    Asked,
-    Rows,
-    Share,
-    end_of,
-    refuse_nothing,
-    seeds,
-    settings_of,
-    worst,
-)
+from orthospca.choosing._resampling import Asked, Rows, refuse_nothing, seeds, settings_of
+from orthospca.choosing._running import Share, end_of, worst
 from orthospca.choosing.selection import Counter, Stability, StabilityPath
 from orthospca.data.covariance import DataCovariance
 from orthospca.model.result import Result, Status

@@ -15,17 +15,14 @@ import numpy as np
 from orthospca._errors import InputError
 from orthospca._methods import Relation
 from orthospca._typing import Array, IntArray
-from orthospca.model.validation import column_name, listed, validate_choice, validate_flag
+from orthospca.model.given import Lists, lists_of, named, rows_of, vectors_before
+from orthospca.model.validation import validate_choice, validate_flag
 
-#: Vectors whose smallest singular value, at unit length, is below this count as dependent.
-DEPENDENT = 1e-8
 #: A vector that is offered may be so far from orthogonal to others: it is solved on its support.
 NOT_ORTHOGONAL = 1e-6
 
 #: What may be asked of components beyond their sparsity: arguments of ``solve``.
 DEMANDED = ("include", "exclude", "relation", "previous", "nonnegative", "start")
-#: One list of features for each component.
-Lists = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +131,9 @@ class Demands:
                 "components are disjoint"
             )
         asked = cls(
-            _lists("include", include, len(limits), n, names),
-            _lists("exclude", exclude, len(limits), n, names),
-            _vectors_before(previous, n),
+            lists_of("include", include, len(limits), n, names),
+            lists_of("exclude", exclude, len(limits), n, names),
+            vectors_before(previous, n),
             Relation(relation),
             nonnegative=nonnegative,
         )
@@ -235,19 +232,19 @@ class Demands:
             where = f" for component {k + 1}" if len(limits) > 1 else ""
             if len(own) > limit:
                 raise InputError(
-                    f"include asks for {len(own)} features{where} ({_named(own, names)}), and "
+                    f"include asks for {len(own)} features{where} ({named(own, names)}), and "
                     f"sparsity allows {limit}"
                 )
             banned = set(self.exclude[k] if self.exclude else ())
             if both := sorted(banned.intersection(own)):
-                raise InputError(f"include and exclude both have {_named(both, names)}{where}")
+                raise InputError(f"include and exclude both have {named(both, names)}{where}")
             if len(banned) == n:
                 raise InputError(f"exclude leaves no feature{where}: all {n} are in it")
         if self.nonnegative and self.previous is not None and (self.previous < 0).any():
             row, j = np.argwhere(self.previous < 0)[0].tolist()
             raise InputError(
                 f"previous must not be negative with nonnegative=True, and vector {row + 1} is at "
-                f"{_named([j], names)}"
+                f"{named([j], names)}"
             )
         if not self.disjoint:
             return
@@ -258,7 +255,7 @@ class Demands:
         for k, own in enumerate(self.include):
             if twice := [j for j in own if j in seen]:
                 raise InputError(
-                    f"include asks for {_named(twice[:1], names)} in component {k + 1}, and with "
+                    f"include asks for {named(twice[:1], names)} in component {k + 1}, and with "
                     f"{why} it is already {seen[twice[0]]}"
                 )
             seen |= dict.fromkeys(own, f"in component {k + 1}")
@@ -269,7 +266,7 @@ class Demands:
         """The supports of vectors that are offered, if these are feasible."""
         if start is None:
             return ()
-        rows = _rows("start", start, n)
+        rows = rows_of("start", start, n)
         if len(rows) > len(limits):
             raise InputError(
                 f"start must have at most one vector for each of the {len(limits)} components, "
@@ -285,13 +282,13 @@ class Demands:
             wrong = demand.excluded[row[demand.excluded] != 0]
             why = ""
             if len(wrong):
-                why = f"uses {_named(wrong.tolist(), names)}, which is excluded"
+                why = f"uses {named(wrong.tolist(), names)}, which is excluded"
             elif len(used) > limits[k]:
                 has = f"has {np.count_nonzero(row)} nonzeros"
                 also = f", {len(used)} with what is included" if self.include else ""
                 why = f"{has}{also}, and sparsity allows {limits[k]}"
             elif self.nonnegative and (row < 0).any():
-                why = f"is negative at {_named(np.flatnonzero(row < 0)[:1].tolist(), names)}"
+                why = f"is negative at {named(np.flatnonzero(row < 0)[:1].tolist(), names)}"
             elif self.uncorrelated:
                 # Only its features are taken: what is uncorrelated is sought among them.
                 why = ""
@@ -318,105 +315,3 @@ NO_DEMANDS = Demands()
 
 def _indices(features: Iterable[int]) -> IntArray:
     return np.array(sorted(features), dtype=np.intp)
-
-
-def _named(features: Iterable[int], names: Sequence[str] | None) -> str:
-    """Some features in a message: their names, or their numbers."""
-    what = "feature " if names is None else ""
-    return listed([f"{what}{column_name(names, j)}" for j in features])
-
-
-def _lists(name: str, given: Any, count: int, n: int, names: Sequence[str] | None) -> Lists:
-    """Return one list of features for each component; none at all if nothing is asked."""
-    if given is None:
-        return ()
-    if isinstance(given, str | int | np.integer):
-        given = [given]
-    if not isinstance(given, Iterable) or isinstance(given, bytes):
-        raise InputError(f"{name} must be a list of features, got {given!r}")
-    entries = list(given)
-    nested = [x is None or (isinstance(x, Iterable) and not isinstance(x, str)) for x in entries]
-    if not entries:
-        return ()
-    if not any(nested):
-        return (_one_list(name, entries, n, names),) * count
-    if not all(nested):
-        raise InputError(f"{name} must be one list of features or one for each component, got both")
-    if len(entries) != count:
-        raise InputError(
-            f"{name} must be one list of features or one for each of the {count} components, "
-            f"got {len(entries)} lists"
-        )
-    lists = tuple(
-        _one_list(f"{name}[{k}]", () if x is None else x, n, names) for k, x in enumerate(entries)
-    )
-    return lists if any(lists) else ()
-
-
-def _one_list(
-    name: str, given: Iterable[Any], n: int, names: Sequence[str] | None
-) -> tuple[int, ...]:
-    """Return features, given by names or by numbers, in ascending order."""
-    found: list[int] = []
-    for entry in given:
-        if isinstance(entry, str):
-            places = [j for j, known in enumerate(names or ()) if known == entry]
-            if len(places) != 1:
-                known = f"has {len(places)} of that name" if places else "has no such feature"
-                if names is None:
-                    known = "has no names, so that features are numbers"
-                raise InputError(f"{name} names {str(entry)!r}, and Q {known}")
-            found += places
-        elif isinstance(entry, int | np.integer) and not isinstance(entry, bool):
-            if not 0 <= entry < n:
-                raise InputError(
-                    f"{name} has the number {int(entry)}, and features are 0 to {n - 1}"
-                )
-            found.append(int(entry))
-        else:
-            raise InputError(f"{name} must hold names or numbers of features, got {entry!r}")
-        if found[-1] in found[:-1]:
-            raise InputError(f"{name} has {_named(found[-1:], names)} twice")
-    return tuple(sorted(found))
-
-
-def vectors_of(name: str, given: Any, n: int) -> Array:
-    """Return vectors as rows of finite numbers, or raise ``ValueError``."""
-    try:
-        rows = np.array(given, dtype=float, ndmin=2)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be vectors of numbers, got {given!r:.60}") from None
-    if rows.ndim != 2 or rows.shape[1] != n:
-        raise InputError(f"{name} must be vectors of {n} features in rows, got shape {rows.shape}")
-    if not np.isfinite(rows).all():
-        raise InputError(f"{name} must be finite, got {rows[~np.isfinite(rows)][0]}")
-    return rows
-
-
-def _rows(name: str, given: Any, n: int) -> Array:
-    """Vectors that are not zero, as rows."""
-    rows = vectors_of(name, given, n)
-    largest = np.abs(rows).max(axis=1, initial=0.0)
-    if not (largest > 0).all():
-        raise InputError(f"{name}: vector {int(np.argmin(largest)) + 1} is zero")
-    # By powers of two: nothing is rounded, unless it is hardly there.
-    return np.ldexp(rows, -np.frexp(largest)[1][:, None])
-
-
-def _vectors_before(previous: Any, n: int) -> Array | None:
-    """Return vectors in rows, scaled by powers of two to a length between ½ and 2."""
-    if previous is None or np.size(previous) == 0:
-        return None
-    rows = _rows("previous", previous, n)
-    lengths = np.sqrt(np.square(rows).sum(axis=1))
-    rows = np.ldexp(rows, -np.rint(np.log2(lengths)).astype(int)[:, None])
-    rows = np.ascontiguousarray(np.where(np.abs(rows) < 1e-200, 0.0, rows))
-    units = rows / np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
-    for k in range(len(units)):
-        if k >= n or np.linalg.svd(units[: k + 1], compute_uv=False)[-1] < DEPENDENT:
-            raise InputError(
-                f"previous must be linearly independent, and vector {k + 1} is a combination of "
-                "those before it, or nearly so"
-            )
-    rows.flags.writeable = False
-    return rows

@@ -74,7 +74,7 @@ def audit(
     job = Job(data, reading, showing, FILES)
     given = read_as_it_is(File(loadings), HowToRead())
     table, Q = job.read()
-    asked = vars(judging) | {"objective": judging.objective.value} | vars(limits)
+    asked = vars(judging) | vars(limits)
     with job.computing(), job.screen.counting("searches for better components") as counter:
         names = table.columns if table.named else None
         now = asked | {"time_limit": job.left(limits), "feature_names": names}

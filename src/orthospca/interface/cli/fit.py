@@ -52,11 +52,6 @@ class Fitting(Solver):
         metavar="OBJECTIVE",
     )
 
-    def settings(self) -> dict[str, Any]:
-        """The arguments of ``solve``."""
-        chosen = {"method": self.method.value, "objective": self.objective.value}
-        return super().settings() | chosen
-
 
 @dataclass(frozen=True)
 class Writing(Proving):
@@ -132,7 +127,7 @@ def fit(
         _refuse_alternatives(showing.within, solver, constraints)
     solving = solver.settings()
 
-    table, Q = job.read(solver.method.value)
+    table, Q = job.read(solver.method)
     labels = None if reading.precomputed else labels_of(table, color)
     if components.sparsity == "auto":
         chosen = _chosen(job, table, components.n_components, solver, constraints)

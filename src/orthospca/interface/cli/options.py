@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from enum import Enum
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -17,7 +16,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from orthospca._errors import InputError
-from orthospca._methods import Relation
+from orthospca._methods import Choice, Relation
 
 #: Exit codes; 2 is that of bad usage everywhere, 130 is 128 and the number of SIGINT.
 SOLVED, REJECTED, BAD_INPUT, OPEN_GAP, INTERRUPTED = 0, 1, 2, 3, 130
@@ -78,7 +77,7 @@ of_rows = partial(option, "Resampling")
 of_output = partial(option, "Output")
 
 
-class MissingValues(str, Enum):
+class MissingValues(Choice):
     """What may be done with missing values."""
 
     DROP_ROWS = "drop-rows"
@@ -86,7 +85,7 @@ class MissingValues(str, Enum):
     PAIRWISE = "pairwise"
 
 
-class DecimalMark(str, Enum):
+class DecimalMark(Choice):
     """How decimals are written."""
 
     POINT = "point"
@@ -168,7 +167,7 @@ class Constraints(Features):
         """The arguments of ``solve``."""
         asked: dict[str, Any] = super().settings(columns)
         if self.relation is not Relation.ORTHOGONAL:
-            asked["relation"] = self.relation.value
+            asked["relation"] = self.relation
         return asked | ({"nonnegative": True} if self.nonnegative else {})
 
 
