@@ -705,3 +705,146 @@ def test_a_fitted_estimator_shows_what_it_found():
         assert "sk-top-container" in text
         assert text.count("Orthogonal sparse components") == 1
         assert "each is certified within the tolerance" in text
+
+
+# ------------------------------------------------------------ missing values, shares, parts
+
+
+@pytest.fixture(scope="module")
+def lacking(wine) -> np.ndarray:
+    """Six properties of wines, of which one in fifteen is missing."""
+    X = StandardScaler().fit_transform(wine)[:60, :6] * [3.0, 1.0, 2.0, 1.0, 2.5, 1.5]
+    X[np.random.default_rng(0).random(X.shape) < 1 / 15] = np.nan
+    return X
+
+
+@pytest.mark.parametrize("covariance", ["empirical", "correlation"])
+@pytest.mark.parametrize("missing", ["mean", "pairwise"])
+def test_missing_values(lacking, covariance, missing):
+    """Tests both ways against imputation, and against the covariances of pandas."""
+    fitted = OrthogonalSparsePCA(2, 3, covariance=covariance, missing=missing).fit(lacking)
+    frame = pd.DataFrame(lacking)
+    filled = frame.fillna(frame.mean()).to_numpy()
+    if missing == "mean":
+        same = OrthogonalSparsePCA(2, 3, covariance=covariance).fit(filled)
+        np.testing.assert_allclose(fitted.components_, same.components_)
+        np.testing.assert_allclose(fitted.transform(lacking), same.transform(filled))
+        assert fitted.score(lacking) == pytest.approx(same.score(filled))
+        assert "were replaced by means, which understates variances" in fitted.result_.note
+    else:
+        Q = (frame.corr() if covariance == "correlation" else frame.cov()).to_numpy()
+        result = solve(Q, 3, 2)
+        np.testing.assert_allclose(fitted.components_, result.components, atol=1e-9)
+        np.testing.assert_allclose(fitted.upper_bounds_, result.upper_bounds)
+        assert "the matrix may be indefinite" in fitted.result_.note
+        Z = (lacking - fitted.mean_) / fitted.scale_
+        for x, scores in zip(fitted.components_, fitted.transform(lacking).T, strict=True):
+            used = np.flatnonzero(x)
+            np.testing.assert_allclose(scores, Z[:, used] @ x[used])
+    assert f"{np.isnan(lacking).sum()} missing values in 6 features" in fitted.result_.note
+
+
+def test_missing_values_that_cannot_be_helped(lacking):
+    """Tests sentences for what is not possible, and that complete data need no word."""
+    complete = np.nan_to_num(lacking)
+    fitted = OrthogonalSparsePCA(1, 3, missing="pairwise").fit(complete)
+    assert "missing" not in fitted.result_.note
+    empty = lacking.copy()
+    empty[:, 2] = np.nan
+    apart = np.full((6, 2), np.nan)
+    apart[:3, 0], apart[3:, 1] = [1, 2, 4], [1, 3, 2]
+    for X, options, weights, said in (
+        (lacking, {}, None, "X contains NaN"),
+        (lacking, {"missing": "drop"}, None, "missing must be one of 'error', 'mean', 'pairwise'"),
+        (empty, {"missing": "mean"}, None, "X has no value of feature 2"),
+        (apart, {"missing": "pairwise"}, None, "X has 0 rows with both 0 and 1; .* missing='mean'"),
+        (lacking, {"missing": "pairwise"}, np.ones(60), "sample_weight must be None with missing"),
+        (sparse.csr_array(lacking), {"missing": "mean"}, None, "needs dense X where values"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            OrthogonalSparsePCA(1, 2, **options).fit(X, sample_weight=weights)
+
+
+def test_weights_with_means_in_place_of_missing_values(lacking):
+    """Tests that a weight of 2 is the same as the observation twice, means included."""
+    weights = np.arange(60) % 3
+    options = {"covariance": "correlation", "missing": "mean"}
+    weighted = OrthogonalSparsePCA(2, 3, **options).fit(lacking, sample_weight=weights)
+    repeated = OrthogonalSparsePCA(2, 3, **options).fit(np.repeat(lacking, weights, axis=0))
+    np.testing.assert_allclose(weighted.explained_variance_, repeated.explained_variance_)
+    np.testing.assert_allclose(weighted.mean_, repeated.mean_)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_weights_on_wide_data(kind):
+    """Tests weights where the covariance is never formed."""
+    X = datasets.make_planted_samples(600, 40, sparsity=4, n_groups=3).data
+    weights = np.arange(40) % 3
+    wide = tuned(few=10, formed=20)
+    estimator = OrthogonalSparsePCA(2, 4, gap=0.01)
+    estimator._tuning = wide
+    weighted = estimator.fit(kind(X), sample_weight=weights)
+    repeated = solve(np.cov(np.repeat(X, weights, axis=0).T), 4, 2, gap=0.01)
+    np.testing.assert_allclose(weighted.explained_variance_, repeated.variances, rtol=0.01)
+    assert (weighted.upper_bounds_ >= repeated.variances * (1 - 1e-9)).all()
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_as_many_components_as_explain_a_share(wine, share):
+    """Tests that one component less would not do, and that they are those of the number."""
+    fitted = OrthogonalSparsePCA(share, 4, covariance="correlation").fit(wine)
+    ratios = fitted.explained_variance_ratio_
+    assert ratios.sum() >= share > ratios[:-1].sum()
+    same = OrthogonalSparsePCA(fitted.n_components_, 4, covariance="correlation").fit(wine)
+    np.testing.assert_allclose(fitted.components_, same.components_, atol=1e-12)
+    np.testing.assert_allclose(fitted.upper_bounds_, same.upper_bounds_)
+    assert fitted.status_ is Status.OPTIMAL and fitted.result_.sparsity == same.result_.sparsity
+
+
+def test_a_share_that_is_not_reached(wine, monkeypatch):
+    """Tests the limit, and what a share does not go with."""
+    monkeypatch.setattr(module, "MOST_FOR_SHARE", 3)
+    with pytest.warns(UserWarning, match=r"n_components=0.9 was asked for, but the 3 components f"):
+        fitted = OrthogonalSparsePCA(0.9, 2, covariance="correlation").fit(wine)
+    assert fitted.n_components_ == 3
+    for options in ({"proof": True}, {"objective": "joint"}):
+        with pytest.raises(
+            ValueError, match=r"n_components=0.9 must be an integer with proof=True"
+        ):
+            OrthogonalSparsePCA(0.9, 2, **options).fit(wine)
+    for wrong in (1.5, 0.0, 1.0, -0.1):
+        with pytest.raises(ValueError, match="n_components must be an integer"):
+            OrthogonalSparsePCA(wrong, 2).fit(wine)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("covariance", ["empirical", "correlation"])
+def test_parts_are_as_good_as_all(wine, counts, covariance, kind):
+    """Tests that rows that come in parts give what all of them give, weighted or not."""
+    X, weights = counts if kind is sparse.csr_array else wine, None
+    for weights in (None, np.random.default_rng(0).integers(0, 3, len(X)).astype(float)):
+        parts = OrthogonalSparsePCA(3, 3, covariance=covariance)
+        for rows in np.array_split(np.arange(len(X)), 4):
+            part = None if weights is None else weights[rows]
+            parts.partial_fit(kind(X[rows]), sample_weight=part)
+        whole = OrthogonalSparsePCA(3, 3, covariance=covariance).fit(kind(X), sample_weight=weights)
+        np.testing.assert_allclose(parts.explained_variance_, whole.explained_variance_, rtol=1e-9)
+        np.testing.assert_allclose(parts.components_, whole.components_, atol=1e-6)
+        np.testing.assert_allclose(parts.mean_, whole.mean_)
+        np.testing.assert_allclose(parts.scale_, whole.scale_)
+
+
+def test_fit_forgets_parts(wine):
+    """Tests that a fit begins anew, also for the parts after it, and what parts cannot be."""
+    X = StandardScaler().fit_transform(wine)
+    estimator = OrthogonalSparsePCA(1, 3).partial_fit(X[:50]).fit(X[50:])
+    again = OrthogonalSparsePCA(1, 3).partial_fit(X[:90])
+    np.testing.assert_allclose(estimator.partial_fit(X[:90]).mean_, again.mean_)
+    with pytest.raises(ValueError, match="X has 5 features, but"):
+        again.partial_fit(X[:, :5])
+    for options, said in (
+        ({"covariance": "precomputed"}, "partial_fit needs observations"),
+        ({"memory_limit": 1000}, "keeps a matrix of 13 × 13 numbers"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            OrthogonalSparsePCA(1, 3, **options).partial_fit(X)

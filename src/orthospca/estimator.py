@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,13 +21,15 @@ from orthospca._methods import Method
 from orthospca._typing import AnyArray, Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
-from orthospca.data.moments import sum_of_squares, validate_weights
+from orthospca.data.moments import RunningMoments, sum_of_squares, validate_weights
 from orthospca.facade import solve_with
+from orthospca.missing import pairwise_matrix, together
 from orthospca.model import words
 from orthospca.model.demands import refuse_uncorrelated
 from orthospca.model.limits import Watch
+from orthospca.model.memory import size_of
 from orthospca.model.printing import ProgressPrinter
-from orthospca.model.result import Result, Status, format_gap
+from orthospca.model.result import Component, Result, Status, format_gap
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.model.validation import (
@@ -42,6 +44,9 @@ from orthospca.model.validation import (
 from orthospca.spectrum import unevenness
 
 COVARIANCES = ("empirical", "correlation", "precomputed")
+MISSING = ("error", "mean", "pairwise")
+#: Components that are found for a share of the variance, at most.
+MOST_FOR_SHARE = 50
 #: What to do where one feature drowns the others.
 UNEVEN = "use covariance='correlation' unless all features are of one unit"
 #: Methods whose components are orthogonal, so that explained variances add up.
@@ -66,8 +71,9 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     Parameters
     ----------
-    n_components : int, default=2
-        How many components to find, at most the number of features.
+    n_components : int or float, default=2
+        How many components to find, at most the number of features; or, between 0 and 1, as many
+        as explain this share of the total variance, at most 50.
     sparsity : int or sequence of int, default=5
         How many features a component may use; one number, or one for each component.  A number
         above the number of features restricts nothing and counts as the number of features.
@@ -116,6 +122,11 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Vectors that all components are orthogonal to.
     nonnegative : bool, default=False
         Whether no loading may be negative; such components are disjoint.
+    missing : {"error", "mean", "pairwise"}, default="error"
+        What to do with NaN in X: refuse it; put the mean of the feature, which understates
+        variances; or compute each covariance from the observations that have both features, which
+        may give an indefinite matrix (:meth:`transform` then has no score, NaN, where a feature
+        that a component uses is missing).  ``result_.note`` says what was done.
 
     Attributes
     ----------
@@ -168,10 +179,9 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     of them, some columns at a time are.  Scores of float32 data are float32.  The search works in
     float64 throughout, and so do ``result_`` and the numbers of the certificate.
 
-    *Missing values.*  Observations with NaN are refused, with their number and features.  Fill them
-    in before, as ``make_pipeline(SimpleImputer(), OrthogonalSparsePCA())`` does, or leave the rows
-    out.  A covariance computed from pairs of features, as the ``cov`` of a pandas data frame is,
-    can be given with ``"precomputed"``: it may be indefinite.
+    *Missing values.*  Observations with NaN are refused, with their number and features, unless
+    ``missing`` says what to do.  Other ways to fill them in come before, as in
+    ``make_pipeline(SimpleImputer(), OrthogonalSparsePCA())``.
 
     *Constant features.*  They have no variance and so get no loading as long as there is variance
     elsewhere; ``result_.note`` lists them.
@@ -194,7 +204,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def __init__(
         self,
-        n_components: int = 2,
+        n_components: float = 2,
         sparsity: Any = 5,
         *,
         covariance: str = "empirical",
@@ -215,6 +225,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         relation: str = "orthogonal",
         previous: Any = None,
         nonnegative: bool = False,
+        missing: str = "error",
     ) -> None:
         self.n_components = n_components
         self.sparsity = sparsity
@@ -236,6 +247,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.relation = relation
         self.previous = previous
         self.nonnegative = nonnegative
+        self.missing = missing
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrthogonalSparsePCA:
         """Find the components.
@@ -253,29 +265,98 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         OrthogonalSparsePCA
             The fitted estimator.
         """
-        validate_choice("covariance", self.covariance, COVARIANCES)
-        validate_choice("method", self.method, ORTHOGONAL_METHODS)
-        refuse_uncorrelated(self.relation)
-        settings = self._settings()
-        joint = settings.objective == "joint"
-        teller = ProgressPrinter(
-            type(self).__name__, self.n_components, self.verbose, together=joint
-        )
         # The limit is for everything, and so the clock starts before the data are looked at.
-        watch = settings.watch(teller if teller.is_heard else None)
+        asked = self._asked()
+        self.__dict__.pop("_moments", None)
+        note = ""
         if self.covariance == "precomputed":
             if sample_weight is not None:
                 raise InputError("sample_weight must be None with covariance='precomputed'")
             X = self._validated(X, dtype=np.float64)
             Q: Array | DataCovariance = _precomputed(X)
             mean, scale = np.zeros(Q.shape[0]), np.ones(Q.shape[0])
-        else:
-            X = self._observations(X, ensure_min_samples=2)
-            Q = self._covariance_of(X, sample_weight)
-            mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
-            if self.covariance == "empirical" and (seen := unevenness(Q.diagonal, self._names)):
-                warnings.warn(f"{seen}: {UNEVEN}", UserWarning, stacklevel=2)
-        result = self._solve(Q, settings, watch)
+            return self._find(Q, mean, scale, X.dtype, *asked)
+        X = self._observations(X, ensure_min_samples=2)
+        if self.missing != "error" and (places := np.isnan(_stored(X))).any():
+            note, mean = self._on_missing(X, places, sample_weight)
+            if self.missing == "pairwise":
+                correlation = self.covariance == "correlation"
+                try:
+                    Q = pairwise_matrix(X.astype(np.float64), correlation, self._names)
+                except InputError as error:
+                    raise InputError(f"X has {error}: use missing='mean'") from None
+                scale = np.nanstd(X, axis=0, ddof=1) if correlation else np.ones(X.shape[1])
+                return self._find(Q, mean, scale, X.dtype, *asked, note)
+            X = np.where(places, mean, X).astype(X.dtype)
+        Q = self._covariance_of(X, sample_weight)
+        mean, scale = Q.mean, np.where(np.isfinite(Q.scale), Q.scale, 1.0)
+        return self._find(Q, mean, scale, X.dtype, *asked, note)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrthogonalSparsePCA:
+        """Take in more observations, and find the components of all of them.
+
+        Mean and scatter matrix of what came before are kept, which is all that the components
+        depend on: the result is that of :meth:`fit` on all observations, up to rounding.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            More observations, without missing values.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each observation counts.
+
+        Returns
+        -------
+        OrthogonalSparsePCA
+            The fitted estimator.
+        """
+        if self.covariance == "precomputed":
+            raise InputError("partial_fit needs observations, not covariance='precomputed'")
+        asked = self._asked()
+        first = not hasattr(self, "_moments")
+        X = self._observations(X, reset=first, ensure_min_samples=2 if first else 1)
+        validate_complete(X, self._names)
+        n, memory = X.shape[1], asked[0].memory
+        if 8.0 * n**2 > memory:
+            raise InputError(
+                f"partial_fit keeps a matrix of {n} × {n} numbers, {size_of(8.0 * n**2)}, and "
+                f"memory_limit is {size_of(memory)}"
+            )
+        if first:
+            self._moments = RunningMoments(n)
+        self._moments.add(X, validate_weights(sample_weight, X.shape[0]))
+        Q, scale = self._moments.covariance(self.covariance == "correlation")
+        return self._find(Q, self._moments.mean, scale, X.dtype, *asked)
+
+    def _asked(self) -> tuple[Settings, Watch, ProgressPrinter]:
+        """What is asked, with a clock that runs."""
+        validate_choice("covariance", self.covariance, COVARIANCES)
+        validate_choice("method", self.method, ORTHOGONAL_METHODS)
+        validate_choice("missing", self.missing, MISSING)
+        refuse_uncorrelated(self.relation)
+        settings = self._settings()
+        count: Any = MOST_FOR_SHARE if self._share else self.n_components
+        joint = settings.objective == "joint"
+        teller = ProgressPrinter(type(self).__name__, count, self.verbose, together=joint)
+        return settings, settings.watch(teller if teller.is_heard else None), teller
+
+    def _find(
+        self,
+        Q: Array | DataCovariance,
+        mean: Array,
+        scale: Array,
+        dtype: Any,
+        settings: Settings,
+        watch: Watch,
+        teller: ProgressPrinter,
+        note: str = "",
+    ) -> OrthogonalSparsePCA:
+        """Solve, and keep what was found."""
+        variances = Q.diagonal if isinstance(Q, DataCovariance) else np.diagonal(Q)
+        if self.covariance == "empirical" and (seen := unevenness(variances, self._names)):
+            warnings.warn(f"{seen}: {UNEVEN}", UserWarning, stacklevel=3)
+        result = self._solve(Q, settings, watch, note)
         teller.close()
         if result.exhausted and not result.n_components:
             raise InputError("no vector is as include, exclude and previous ask for")
@@ -285,11 +366,32 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             raise InputError(
                 f"time_limit must be long enough to form the covariance of X, got {self.time_limit}"
             )
-        self.mean_, self.scale_ = mean.astype(X.dtype), scale.astype(X.dtype)
-        self._keep(result, X.dtype)
+        self.mean_, self.scale_ = mean.astype(dtype), scale.astype(dtype)
+        self._keep(result, dtype)
         for sentence, kind in self._shortcomings():
-            warnings.warn(sentence, kind, stacklevel=2)
+            warnings.warn(sentence, kind, stacklevel=3)
         return self
+
+    def _on_missing(self, X: Any, places: AnyArray, sample_weight: Any) -> tuple[str, Array]:
+        """What is said of missing values, and the means of what is there."""
+        if sparse.issparse(X):
+            raise InputError(f"missing={self.missing!r} needs dense X where values are missing")
+        weights = validate_weights(sample_weight, len(X))
+        if self.missing == "pairwise" and sample_weight is not None:
+            raise InputError("sample_weight must be None with missing='pairwise'")
+        counts = weights @ ~places
+        if not counts.all():
+            name = column_name(self._names, int(np.flatnonzero(counts == 0)[0]))
+            raise InputError(f"X has no value of feature {name}: leave it out")
+        said = f"{places.sum()} missing values in {places.any(axis=0).sum()} features"
+        mean = weights @ np.where(places, 0.0, X.astype(np.float64)) / counts
+        if self.missing == "mean":
+            return f"{said} were replaced by means, which understates variances", mean
+        least = int(together(X)[1].min())
+        return (
+            f"{said}: each entry of the matrix uses the observations that have both features (at "
+            f"least {least} of {len(X)}); the matrix may be indefinite"
+        ), mean
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> AnyArray:
         """Find the components of X and return its scores; the same as ``fit(X).transform(X)``.
@@ -383,6 +485,10 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         check_is_fitted(self)
         X = self._observations(X, reset=False)
         weights = validate_weights(sample_weight, X.shape[0])
+        if self.missing != "error":
+            if sparse.issparse(X) and np.isnan(X.data).any():
+                raise InputError("score needs dense X where values are missing")
+            X = X if sparse.issparse(X) else np.where(np.isnan(X), self.mean_, X)
         total = sum_of_squares(X, self.mean_, self.scale_, weights)
         explained = float(weights @ np.square(self._scores(X), dtype=np.float64).sum(axis=1))
         return explained / total if total > 0 else math.nan
@@ -409,6 +515,7 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing != "error"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -443,8 +550,15 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _observations(self, X: Any, **options: Any) -> Any:
         X = self._validated(X, dtype=[np.float64, np.float32], **options)
-        validate_complete(X, self._names)
+        if self.missing == "error":
+            validate_complete(X, self._names)
         return X
+
+    @property
+    def _share(self) -> float:
+        """The share of the variance that is asked for; 0 if it is a number of components."""
+        share = self.n_components
+        return share if isinstance(share, float | np.floating) and 0.0 < share < 1.0 else 0.0
 
     @property
     def _names(self) -> tuple[str, ...] | None:
@@ -464,21 +578,44 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             raise InputError(sentence) from None
 
     def _settings(self) -> Settings:
-        validate_integer("n_components", self.n_components, 1)
+        if not self._share:
+            validate_integer("n_components", self.n_components, 1)
+        elif self.proof or self.objective != "stagewise":
+            raise InputError(
+                f"n_components={self.n_components} must be an integer with proof=True, and unless "
+                "objective is 'stagewise'"
+            )
         check_random_state(self.random_state)
         given = {name: getattr(self, name) for name in SETTINGS}
         return Settings.validate(tuning=self._tuning, **given)
 
-    def _solve(self, Q: Array | DataCovariance, settings: Settings, watch: Watch) -> Result:
-        n = Q.shape[0]
+    def _solve(
+        self, Q: Array | DataCovariance, settings: Settings, watch: Watch, note: str
+    ) -> Result:
+        n, share = Q.shape[0], self._share
         if self.n_components > n:
             raise InputError(f"n_components={self.n_components} must be at most n_features={n}")
-        sparsity = _at_most(self.sparsity, n)
-        given = (Q, sparsity, self.n_components, settings, self.threshold)
         asked = {name: getattr(self, name) for name in DEMANDS}
-        result = solve_with(*given, names=self._names, watch=watch, asked=asked)
-        note = "" if self.covariance == "precomputed" else self._on_constants(Q)
-        note = "; ".join(filter(None, (result.note, note)))
+
+        def solved(count: Any, known: Sequence[Component] = ()) -> Result:
+            given = (Q, _at_most(self.sparsity, n), count, settings, self.threshold)
+            return solve_with(*given, names=self._names, watch=watch, asked=asked, known=known)
+
+        most = min(MOST_FOR_SHARE, n)
+        count = 1 if share else self.n_components
+        result = solved(count)
+        while share:
+            enough = np.flatnonzero(np.cumsum(result.explained_variance_ratio) >= share)
+            if enough.size:
+                kept = int(enough[0]) + 1
+                result = result if kept == count else solved(kept, result.stages[:kept])
+                break
+            if count == most or result.n_components < count:
+                break
+            count = min(2 * count, most)
+            result = solved(count, result.stages)
+        constants = "" if self.covariance == "precomputed" else self._on_constants(Q)
+        note = "; ".join(filter(None, (result.note, note, constants)))
         return replace(result, feature_names=self._names, note=note)
 
     def _on_constants(self, Q: Array | DataCovariance) -> str:
@@ -520,6 +657,14 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             )
         elif words.verdict(result) == words.TIES_OPEN:
             yield f"Each component is certified, but {result.note}.", ConvergenceWarning
+        explained = float(result.explained_variance_ratio.sum())
+        if explained < self._share:
+            yield (
+                f"n_components={asked} was asked for, but the {found} components found explain "
+                f"{explained:.3g} of the variance; with more of them, or a larger sparsity, there "
+                "is more",
+                UserWarning,
+            )
         few = f"n_components={asked} was asked for, but only {found}"
         if found < asked and result.exhausted:
             yield (
@@ -533,10 +678,22 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _scores(self, X: Any) -> AnyArray:
         used = np.flatnonzero(self.components_.any(axis=0))
         V, mean, scale = self.components_[:, used], self.mean_[used], self.scale_[used]
+        if self.missing != "error" and np.isnan(_stored(X)).any():
+            columns = X[:, used].toarray() if sparse.issparse(X) else X[:, used]
+            lacking = np.isnan(columns)
+            scores = np.where(lacking, 0.0, (columns - mean) / scale).astype(X.dtype) @ V.T
+            if self.missing == "pairwise":
+                scores[lacking @ (V != 0).T] = np.nan
+            return scores
         if sparse.issparse(X):
             W = (V / scale).T
             return np.asarray(X[:, used] @ W) - mean @ W
         return ((X[:, used] - mean) / scale) @ V.T
+
+
+def _stored(X: Any) -> AnyArray:
+    """The entries of X that may be missing."""
+    return np.asarray(X.data if sparse.issparse(X) else X)
 
 
 def _at_most(sparsity: Any, n: int) -> Any:

@@ -1,4 +1,4 @@
-"""Weights of observations, and sums of squares of weighted ones, dense or sparse."""
+"""Weights of observations, their moments part by part, and sums of squares."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from scipy import sparse
 
 from orthospca._errors import InputError
 from orthospca._typing import AnyArray, Array
+from orthospca.data.columns import is_constant
 
 #: Entries of X looked at together.
 BLOCK_ENTRIES = 2**19
@@ -35,6 +36,45 @@ def validate_weights(sample_weight: Any, n_samples: int) -> Array:
     if not weights.any():
         raise InputError("sample_weight must not be zero for every observation")
     return weights
+
+
+class RunningMoments:
+    """Count, mean and scatter matrix of observations that come in parts.
+
+    Parameters
+    ----------
+    n_features : int
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.n_samples, self.count = 0, 0.0
+        self.mean, self.scatter = np.zeros(n_features), np.zeros((n_features, n_features))
+
+    def add(self, X: Any, weights: Array) -> None:
+        """Take in more rows (Chan, Golub and LeVeque): parts have moments, and means a scatter."""
+        used = weights > 0
+        rows = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)[used]
+        weights, count = weights[used], float(weights.sum())
+        mean = weights @ rows / count
+        centred = (rows - mean) * np.sqrt(weights)[:, None]
+        shift, total = mean - self.mean, self.count + count
+        self.scatter += centred.T @ centred + np.outer(shift, shift) * (self.count * count / total)
+        self.mean += shift * (count / total)
+        self.n_samples, self.count = self.n_samples + len(rows), total
+
+    def covariance(self, correlation: bool) -> tuple[Array, Array]:
+        """The covariance or correlation matrix, and what rows are divided by for it."""
+        if self.count <= 1:
+            raise InputError(f"sample_weight must count more than 1 observation, got {self.count}")
+        Q = self.scatter / (self.count - 1)
+        constant = is_constant(Q.diagonal(), self.mean, self.n_samples)
+        Q[constant], Q[:, constant] = 0.0, 0.0
+        scale = np.ones(len(Q))
+        if correlation:
+            scale[~constant] = np.sqrt(Q.diagonal()[~constant])
+            Q /= np.outer(scale, scale)
+            np.fill_diagonal(Q, np.where(constant, 0.0, 1.0))
+        return Q, scale
 
 
 def sum_of_squares(X: Any, mean: AnyArray, scale: AnyArray, weights: Array) -> float:

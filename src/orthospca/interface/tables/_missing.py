@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from orthospca import missing
+from orthospca._errors import InputError
 from orthospca._typing import AnyArray, Array
 from orthospca.interface.tables._table import Table, TableError, counted, dense, places
 
@@ -47,7 +49,7 @@ def complete(table: Table, how: str | None) -> Table:
             f"{table.path} is a sparse matrix with {amount}: --missing pairwise needs a dense one, "
             "drop-rows and mean do not"
         )
-    _, count = _together(table.values)
+    _, count = missing.together(table.values)
     notice = (
         f"{amount} ({by_column}): each matrix entry uses the rows that have both variables (at "
         f"least {int(count.min())} of {len(table.values)}); the matrix may be indefinite"
@@ -56,44 +58,13 @@ def complete(table: Table, how: str | None) -> Table:
 
 
 def pairwise_matrix(table: Table, correlation: bool) -> Array:
-    """Covariance or correlation of each pair of columns over the rows that have both.
-
-    With x and y on these N rows it is ``Σ(x - x̄)(y - ȳ) / (N - 1)``, the means being those of the
-    same rows; for correlations it is divided by the standard deviations of the same rows.
-    """
-    values = dense(table.values)
-    there, count = _together(values)
-    if count.min() < 2:
-        i, j = (int(k) for k in np.argwhere(count < 2)[0])
+    """Covariance or correlation of each pair of columns over the rows that have both."""
+    try:
+        return missing.pairwise_matrix(dense(table.values), correlation, table.columns)
+    except InputError as error:
         raise TableError(
-            f"{table.path} has {int(count[i, j])} rows with both {table.columns[i]!r} and "
-            f"{table.columns[j]!r}; a covariance needs at least two: leave one of them out with "
-            "--label, or use --missing mean"
-        )
-    # Centred first, so that little cancels below.
-    Z = np.where(there > 0, values - np.nanmean(values, axis=0), 0.0)
-    sums = Z.T @ there
-    scatter = Z.T @ Z - sums * sums.T / count
-    Q = scatter / (count - 1)
-    if correlation:
-        squares = (Z * Z).T @ there - sums**2 / count
-        rounding = len(values) * np.finfo(np.float64).eps * ((Z * Z).T @ there)
-        if (squares <= rounding).any():
-            i, j = (int(k) for k in np.argwhere(squares <= rounding)[0])
-            raise TableError(
-                f"column {table.columns[i]!r} is constant on the rows that have "
-                f"{table.columns[j]!r} too, so they have no correlation: leave one of them out "
-                "with --label, or use --missing mean"
-            )
-        Q = np.clip(scatter / np.sqrt(squares * squares.T), -1.0, 1.0)
-        np.fill_diagonal(Q, 1.0)
-    return np.asarray(0.5 * (Q + Q.T))
-
-
-def _together(values: Array) -> tuple[Array, Array]:
-    """What is there, as ones; and how many rows have both columns of each pair."""
-    there = (~np.isnan(values)).astype(np.float64)
-    return there, there.T @ there
+            f"{table.path} has {error}: leave one of them out with --label, or use --missing mean"
+        ) from None
 
 
 def _by_column(table: Table, columns: AnyArray, firsts: dict[int, int] | None = None) -> str:
