@@ -13,9 +13,9 @@ from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 
 from orthospca.choosing.selection import Counter
 from orthospca.model.journal import HEARTBEAT
+from orthospca.model.printing import verbosity
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
-from orthospca.model.validation import validate_integer
 
 T = TypeVar("T")
 
@@ -157,7 +157,7 @@ def heartbeat(callback: Counter | None, done: Sequence[Any], total: int) -> Call
 
 def announced(name: str, what: str, callback: Counter | None, verbose: Any) -> Counter | None:
     """A callback that also prints how many are done, if that is asked for."""
-    if not validate_integer("verbose", int(verbose) if verbose in (True, False) else verbose, 0):
+    if not verbosity(verbose):
         return callback
     began, told = time.perf_counter(), 0
 

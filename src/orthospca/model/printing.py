@@ -22,6 +22,11 @@ _log = logging.getLogger("orthospca")
 INTERVAL = 5.0
 
 
+def verbosity(verbose: Any) -> int:
+    """Return how much is to be printed, or raise ``ValueError``."""
+    return validate_integer("verbose", int(verbose) if isinstance(verbose, bool) else verbose, 0)
+
+
 class ProgressPrinter:
     """A callback that prints where the search stands.
 
@@ -52,8 +57,7 @@ class ProgressPrinter:
         together: bool = False,
         callback: Callable[[Progress], bool | None] | None = None,
     ) -> None:
-        level = int(verbose) if isinstance(verbose, bool) else verbose
-        self._level = validate_integer("verbose", level, 0)
+        self._level = verbosity(verbose)
         self._name = name
         self._total = n_components
         self._together = together
