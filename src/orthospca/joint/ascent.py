@@ -71,7 +71,7 @@ class SetSearch:
         self.Q, self.limits, self._disjoint = Q, tuple(limits), disjoint
         self._slots = slots_of(limits, len(Q)) if slots is None else tuple(slots)
         self._free = not disjoint and all(slot == Slot(slot.size) for slot in self._slots)
-        self._stop, self._tuning = stop, tuning
+        self.stop, self._tuning = stop, tuning
         self._rng, self._seed = np.random.default_rng(seed), seed
         self._supports = {slot: self._all_supports(slot) for slot in set(self._slots)}
         # The largest eigenvalue, or something above it where that is dear.
@@ -95,8 +95,8 @@ class SetSearch:
         if off <= ORTHOGONALITY and fits and alone:
             self.best, self.value = [np.array(x) for x in components], value
 
-    def begin(self, stagewise: Sequence[Array], divisions: int) -> None:
-        """Improve the stage-wise components, and sets on disjoint blocks, so many times."""
+    def begin(self, stagewise: Sequence[Array]) -> None:
+        """Improve the stage-wise components, and sets on disjoint blocks."""
         n, K = len(self.Q), len(self.limits)
         # Unit vectors are orthonormal and as sparse as can be: there is always a set.
         self.offer([np.eye(1, n, j)[0] for j in single_features(self.Q, self._slots)])
@@ -110,17 +110,17 @@ class SetSearch:
         if n > most:
             places = np.union1d(wanted, strongest[: max(most - len(wanted), min(self.limits))])
         part = self.Q[np.ix_(places, places)]
-        for _ in range(divisions if K > 1 and self._free else 0):
-            if self._stop():
+        for _ in range(self._tuning.divisions if K > 1 and self._free else 0):
+            if self.stop():
                 return
-            blocks = best_blocks(part, min(self.limits), K, self._rng, self._stop)
+            blocks = best_blocks(part, min(self.limits), K, self._rng, self.stop)
             if len(blocks) == K:
                 self._improve([Candidate(0.0, x).embedded(places, n).vector for x in blocks])
 
     def near(self, supports: Sequence[IntArray]) -> None:
         """Improve the best vectors on some supports."""
         placed = self._placed(supports)
-        made = None if self._stop() else self._one_by_one(placed, np.arange(len(placed)))
+        made = None if self.stop() else self._one_by_one(placed, np.arange(len(placed)))
         if made is not None:
             self._improve(made)
 
@@ -145,7 +145,7 @@ class SetSearch:
     def step(self) -> None:
         """Seek some components anew, first with little regard to orthogonality."""
         K, rng = len(self.limits), self._rng
-        if K < 2 or len(self.Q) > self._tuning.too_many or self._stop():
+        if K < 2 or len(self.Q) > self._tuning.too_many or self.stop():
             return
         if self._present is None or self._idle > self._tuning.patience:
             X = np.array([self._random(k) for k in range(K)])
@@ -206,7 +206,7 @@ class SetSearch:
         """Improve components one at a time and, if that comes near the best set, two at a time."""
         found = self._ascend(start)
         near = self.value - self._tuning.promising * abs(self.value)
-        if total(self.Q, found) > near and not self._stop():
+        if total(self.Q, found) > near and not self.stop():
             found = self._turn([np.flatnonzero(x) for x in found], found)
         self.offer(found)
         return found
@@ -220,11 +220,11 @@ class SetSearch:
         for _ in range(self._tuning.rounds):
             before = value
             for k in range(len(found)):
-                if self._stop():
+                if self.stop():
                     break
                 found[k] = self._better(k, found, None if patterns is None else patterns[k])
             value = total(self.Q, found)
-            if value <= before + 1e-12 * abs(before) or self._stop():
+            if value <= before + 1e-12 * abs(before) or self.stop():
                 break
         return found
 
@@ -246,7 +246,7 @@ class SetSearch:
         for _ in range(self._tuning.turns):
             before = value
             for pair in itertools.combinations(range(len(patterns)), 2):
-                if self._stop():
+                if self.stop():
                     return vectors
                 vectors = turned(self.Q, patterns, vectors, pair, rng)
             vectors = self._ascend(vectors, patterns)

@@ -131,18 +131,15 @@ class _JointSolve:
         watch = self.watch
         watch.begin_stage(0, 1)
         found = self._stagewise()
-        divisions = self.tuning.divisions if self._few else self.tuning.few_divisions
-        self.search.begin([c.vector for c in found.components], divisions)
+        self._first_sets([c.vector for c in found.components])
         if self.settings.proof:
             # What a certificate can hold is the bound of one matrix, and nothing else is used.
-            self._first_steps()
             self._certify()
             self.note = "with a proof there is no branching, which a certificate does not hold"
             return self._result(Status.PROOF_LIMIT)
         self.upper = min(self._spectral(), self._bound_of_stages(found))
         self._report()
         if not self._done:
-            self._first_steps()
             n = len(self.Q)
             if self._few:
                 self._branch_on(Patterns.all_of(n, max(self.limits)), np.arange(n), -math.inf)
@@ -185,11 +182,15 @@ class _JointSolve:
         mean = abs(self.search.value) / len(self.limits)
         return max(mean, SMALLEST_SCALE * self.largest) or 1.0
 
-    def _first_steps(self) -> None:
-        """Seek good sets, where a step is cheap compared with a node."""
-        tuning = self.tuning
-        for _ in range(tuning.first_steps * len(self.limits) if self._few else tuning.few_steps):
+    def _first_sets(self, stagewise: Sequence[Array]) -> None:
+        """Seek good sets, for a part of the time where nodes are dear and find sets themselves."""
+        share = math.inf if self._few else self.tuning.first_share
+        part = _Part(self.watch, share * self.watch.seconds_left)
+        self.search.stop = part.out_of_time
+        self.search.begin(stagewise)
+        for _ in range(self.tuning.first_steps * len(self.limits)):
             self.search.step()
+        self.search.stop = self.watch.out_of_time
 
     def _certify(self) -> None:
         """The bound of one matrix, with stages that a certificate can hold: the best of some."""

@@ -316,14 +316,13 @@ class JointTuning:
         the stage that are there for it.
     stagewise_share : float
         Share of the time that the stage-wise solution may use.
-    first_steps, few_steps : int
-        Steps of the search for sets before the tree: for each component, and altogether where
-        patterns are too many and steps are dear.
+    first_steps, first_share : int, float
+        Steps of the search for sets before the tree, for each component, and the share of the time
+        for the first sets where patterns are too many and steps are dear.
     too_many : int
         Features from which on no steps are made.
-    divided, divisions, few_divisions : int
-        Features that are divided into blocks, at most, and how often that is begun, also where
-        patterns are too many.
+    divided, divisions : int
+        Features that are divided into blocks, at most, and how often that is begun.
     rounds : int
         Rounds in which every component is sought anew.
     turns, promising : int, float
@@ -354,11 +353,10 @@ class JointTuning:
     list_nodes: int = 30
     stagewise_share: float = 0.25
     first_steps: int = 8
-    few_steps: int = 4
+    first_share: float = 0.15
     too_many: int = 200
     divided: int = 48
     divisions: int = 6
-    few_divisions: int = 2
     rounds: int = 60
     turns: int = 10
     promising: float = 0.01

@@ -101,6 +101,10 @@ class Spectraplex:
             return self._decomposed(matrix)
         return self._filtered(matrix, self._basis)
 
+    def _weights(self, values: Array) -> Array:
+        """The eigenvalues of the nearest point that are not zero."""
+        return simplex(values, self._count)
+
     def _decomposed(self, matrix: Array) -> tuple[Array, Array]:
         decompose = lapack.ssyevd if matrix.dtype == np.float32 else lapack.dsyevd
         values, vectors, info = decompose(matrix, lower=1)
@@ -108,7 +112,7 @@ class Spectraplex:
             raise np.linalg.LinAlgError("no eigenvalues")
         self.floor = float(values[0])
         values, vectors = values[::-1], vectors[:, ::-1]
-        weights = simplex(values, self._count)
+        weights = self._weights(values)
         self._keep(values, vectors, len(weights))
         return weights, vectors[:, : len(weights)]
 
@@ -136,7 +140,7 @@ class Spectraplex:
         core = orthonormal.T @ (matrix @ orthonormal)
         values, turned = np.linalg.eigh(0.5 * (core + core.T))
         values, vectors = values[::-1], orthonormal @ turned[:, ::-1]
-        weights = simplex(values, self._count)
+        weights = self._weights(values)
         if len(weights) > vectors.shape[1] - 5:
             # All of them are wanted: there may be more.
             return self._decomposed(matrix)
@@ -168,6 +172,13 @@ class Spectraplex:
         self._lowest = np.stack(vectors[: len(lowest)], axis=1) @ lowest.astype(matrix.dtype)
         error = beside[-1] * abs(float(lowest[-1]))
         return float(values[0]) - 0.5 * error - 0.02 * abs(float(values[0]))
+
+
+class PositivePart(Spectraplex):
+    """Projections onto positive semidefinite matrices."""
+
+    def _weights(self, values: Array) -> Array:
+        return values[values > 0]
 
 
 def onto_pairs(x: Array, T: Array) -> tuple[Array, Array]:

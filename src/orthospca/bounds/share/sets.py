@@ -19,7 +19,7 @@ import numpy as np
 from orthospca._typing import AnyArray as Array
 from orthospca._typing import IntArray
 from orthospca.bounds.share.method import REAL, ShareMethod, iterate
-from orthospca.bounds.share.projections import Block
+from orthospca.bounds.share.projections import Block, PositivePart
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +60,7 @@ class SetMethod:
         self.iterations = 0
         #: M in multiples of the penalty and the unit, if there are several groups.
         self._common: Array | None = None
+        self._positive = PositivePart()
         for group, member in zip(groups, members, strict=True):
             member.most = np.isin(self.features, group.allowed).astype(REAL)
 
@@ -148,10 +149,8 @@ class SetMethod:
         # The nearest matrices whose sum is at most the identity.
         total = sum(REAL(count) * copy for count, copy in zip(counts, copies, strict=True))
         total[np.diag_indices(len(total))] -= 1
-        values, vectors = np.linalg.eigh(total)
-        above = values > 0
-        part = vectors[:, above]
-        self._common = (part * (values[above] / REAL(sum(counts)))) @ part.T
+        values, vectors = self._positive(total)
+        self._common = (vectors * (values / REAL(sum(counts)))) @ vectors.T
         for member, copy in zip(self.members, copies, strict=True):
             copy -= self._common
             member.step(copy)
