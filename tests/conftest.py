@@ -34,6 +34,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 os.environ.setdefault("VECLIB_MAXIMUM_THREADS", "1")
 
+import gc
 import json
 import signal
 import sys
@@ -48,6 +49,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from helpers.clocks import REAL, Ticking
+
+# A fifth of the time until all tests are known would go into looking for garbage among them.
+gc.disable()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and (
     threading.current_thread() is threading.main_thread()
@@ -94,6 +98,12 @@ TOGETHER = {
     "tests/test_docs_build.py",
     "tests/wide/test_view.py",
 }
+
+
+def pytest_collection_finish() -> None:
+    """All tests are known, and stay."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
