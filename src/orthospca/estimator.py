@@ -20,6 +20,7 @@ from orthospca._errors import InputError
 from orthospca._methods import Method
 from orthospca._typing import AnyArray, Array
 from orthospca.blocks.partition import Blocks
+from orthospca.data.contrast import contrasted
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.moments import RunningMoments, sum_of_squares, validate_weights
 from orthospca.facade import solve_with
@@ -127,6 +128,12 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         variances; or compute each covariance from the observations that have both features, which
         may give an indefinite matrix (:meth:`transform` then has no score, NaN, where a feature
         that a component uses is missing).  ``result_.note`` says what was done.
+    reference : array-like of shape (m, n_features), optional
+        Observations of another condition (with ``"precomputed"``, their matrix): Q is the
+        covariance of X less ``contrast`` times that of the reference, both divided by the standard
+        deviations of X with ``"correlation"``.  ``explained_variance_`` is then the difference.
+    contrast : float, default=1.0
+        How much the reference counts.
 
     Attributes
     ----------
@@ -226,6 +233,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         previous: Any = None,
         nonnegative: bool = False,
         missing: str = "error",
+        reference: Any = None,
+        contrast: float = 1.0,
     ) -> None:
         self.n_components = n_components
         self.sparsity = sparsity
@@ -248,6 +257,8 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.previous = previous
         self.nonnegative = nonnegative
         self.missing = missing
+        self.reference = reference
+        self.contrast = contrast
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrthogonalSparsePCA:
         """Find the components.
@@ -356,6 +367,14 @@ class OrthogonalSparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         variances = Q.diagonal if isinstance(Q, DataCovariance) else np.diagonal(Q)
         if self.covariance == "empirical" and (seen := unevenness(variances, self._names)):
             warnings.warn(f"{seen}: {UNEVEN}", UserWarning, stacklevel=3)
+        if self.reference is not None:
+            given = self.reference
+            if self.covariance != "precomputed":
+                other = DataCovariance(given)
+                given = other.submatrix(np.arange(other.n_features))
+                if len(given) == len(scale):  # else it is refused below
+                    given = given / np.outer(scale, scale)
+            Q = contrasted(Q, given, self.contrast)
         result = self._solve(Q, settings, watch, note)
         teller.close()
         if result.exhausted and not result.n_components:

@@ -19,6 +19,7 @@ from orthospca.blocks.thresholds import validate_threshold
 from orthospca.certificate.files import Certificate
 from orthospca.certificate.joint import make_joint_certificate
 from orthospca.certificate.recorder import Recorder
+from orthospca.data.contrast import contrasted
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
 from orthospca.joint.bound import spectral_bound
@@ -30,7 +31,7 @@ from orthospca.model.printing import ProgressPrinter
 from orthospca.model.problem import Problem
 from orthospca.model.result import Component, Result, Status
 from orthospca.model.settings import Settings
-from orthospca.model.validation import validate_names, validate_path
+from orthospca.model.validation import names_of, validate_names, validate_path
 from orthospca.numerics.exact import total_down
 from orthospca.numerics.rounding import add_up
 from orthospca.numerics.threads import single_threaded_blas
@@ -83,6 +84,8 @@ def solve(
     start: Any = None,
     nonnegative: bool = False,
     verbose: bool | int = False,
+    reference: Any = None,
+    contrast: float = 1.0,
 ) -> Result:
     """Find orthogonal sparse principal components with certificates.
 
@@ -178,6 +181,11 @@ def solve(
         1 prints a line for each component when it is done, 2 also says every few seconds where the
         search stands; in a notebook a bar shows it.  Without printing, the same lines are records
         of ``logging``, at the level INFO of the logger ``"orthospca"``.
+    reference : array-like of shape (n, n), or DataCovariance, optional
+        The covariance of another sample of the same features: ``Q - contrast·reference`` is solved,
+        what varies in one condition and not in the other.
+    contrast : float
+        How much the reference counts.
 
     Returns
     -------
@@ -203,6 +211,9 @@ def solve(
     )
     values = (include, exclude, relation, previous, nonnegative, start)
     asked = dict(zip(DEMANDED, values, strict=True))
+    if reference is not None:
+        feature_names = names_of(Q) if feature_names is None else feature_names
+        Q = contrasted(Q, reference, contrast)
     together = objective == "joint"
     teller = ProgressPrinter("solve", n_components, verbose, together=together, callback=callback)
     listener = teller if teller.is_heard else callback

@@ -1,0 +1,68 @@
+"""Tests of contrasts: what varies in one condition and not in another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from orthospca import DataCovariance, OrthogonalSparsePCA, solve
+
+
+@pytest.fixture(scope="module")
+def samples():
+    """Features 0 to 3 vary together in both conditions, 4 to 6 in the first only."""
+    rng = np.random.default_rng(0)
+    both = []
+    for strength in (2.0, 0.0):
+        X = rng.standard_normal((80, 9))
+        X[:, :4] += 3.0 * rng.standard_normal((80, 1))
+        X[:, 4:7] += strength * rng.standard_normal((80, 1))
+        both.append(X)
+    return both
+
+
+def test_a_reference_takes_away_what_is_common(samples):
+    """Tests solve and the estimator against the difference of two covariances of NumPy."""
+    X, background = samples
+    Q = np.cov(X.T) - 1.2 * np.cov(background.T)
+    assert np.linalg.eigvalsh(Q)[0] < 0
+    expected = solve(Q, 3, 2)
+    assert solve(np.cov(X.T), 3).supports[0].max() < 4
+    assert expected.supports[0].tolist() == [4, 5, 6]
+    data, frame = DataCovariance(background), pd.DataFrame(np.cov(X.T), columns=list("abcdefghi"))
+    for given in (DataCovariance(X), np.cov(X.T), frame):
+        found = solve(given, 3, 2, reference=data, contrast=1.2)
+        assert found.status.finished
+        np.testing.assert_allclose(found.variances, expected.variances, rtol=1e-9)
+    assert found.feature_names == tuple("abcdefghi")
+    fitted = OrthogonalSparsePCA(2, 3, reference=background, contrast=1.2).fit(X)
+    np.testing.assert_allclose(fitted.explained_variance_, expected.variances, rtol=1e-9)
+    np.testing.assert_allclose(fitted.components_, expected.components, atol=1e-9)
+    np.testing.assert_allclose(fitted.mean_, X.mean(axis=0))
+
+
+def test_correlations_of_a_contrast_are_in_units_of_the_first_sample(samples):
+    """Tests that both samples are divided by the same standard deviations."""
+    X, background = samples
+    scale = X.std(axis=0, ddof=1)
+    Q = np.cov((X / scale).T) - np.cov((background / scale).T)
+    options = {"covariance": "correlation", "reference": background}
+    fitted = OrthogonalSparsePCA(1, 3, **options).fit(X)
+    np.testing.assert_allclose(fitted.explained_variance_, solve(Q, 3).variances, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "reference, contrast, said",
+    [
+        (np.eye(4), 1.0, "reference must have the 9 features of what it is compared with, got 4"),
+        (np.eye(9), -1.0, "contrast must be a number, at least 0, got -1.0"),
+        (np.eye(9), "1", "contrast must be a number, at least 0, got '1'"),
+    ],
+)
+def test_bad_references(samples, reference, contrast, said):
+    """Tests sentences that name the argument."""
+    with pytest.raises(ValueError, match=said):
+        solve(np.cov(samples[0].T), 2, reference=reference, contrast=contrast)
+    with pytest.raises(ValueError, match=said):
+        OrthogonalSparsePCA(1, 2, reference=reference, contrast=contrast).fit(samples[0])
