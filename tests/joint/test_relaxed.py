@@ -23,6 +23,11 @@ from tests.joint.reference import KINDS, _begin, _improved, best_total, matrix_o
 
 #: Without lists of patterns, however few there are.
 UNLISTED = replace(DEFAULT, joint=replace(DEFAULT.joint, patterns=0, list_within=-1.0))
+#: As if there were many features: some are relaxed first, then those that are left.
+MANY = RelaxedTuning(at_once=2, first_features=3)
+MANY_FEATURES = replace(DEFAULT, joint=replace(UNLISTED.joint, relaxed=MANY))
+#: The same, and a list of the patterns that are left.
+LISTED = replace(DEFAULT, joint=replace(DEFAULT.joint, patterns=0, list_within=10.0))
 
 
 def never() -> bool:
@@ -221,13 +226,7 @@ def test_parts_at_length():
     assert sum(map(check_part, spread(100, 500))) > 5
 
 
-def unlisted(Q, limits, nodes, **options):
-    """A set without lists of patterns."""
-    settings = Settings.validate(objective="joint", tuning=UNLISTED, node_limit=nodes, **options)
-    return solve_with(Q, limits, len(limits), settings)
-
-
-def against_brute_force(seed, nodes):
+def against_brute_force(seed, nodes, tuning):
     """Compare one random problem with brute force."""
     rng = np.random.default_rng([seed, 1])
     kind, n = KINDS[seed % len(KINDS)], int(rng.integers(3, 7))
@@ -238,23 +237,25 @@ def against_brute_force(seed, nodes):
     Q = matrix_of(kind, n, rng)
     size = np.abs(Q).max() or 1.0
     best = best_total(Q, limits, rng)
-    result = unlisted(Q, limits, nodes)
+    settings = Settings.validate(objective="joint", tuning=tuning, node_limit=nodes)
+    result = solve_with(Q, limits, K, settings)
     assert best <= result.joint_upper_bound + 1e-11 * size
     if result.status is Status.OPTIMAL:
         assert result.joint_variance >= best - 1e-4 * abs(best) - 1e-10 * size
 
 
+@pytest.mark.parametrize("tuning", [UNLISTED, MANY_FEATURES, LISTED], ids=["all", "some", "list"])
 @pytest.mark.parametrize("seed", seeds(2, 20))
-def test_relaxed_against_brute_force(seed):
-    """Tests value and bound where nothing is listed."""
-    against_brute_force(seed, 3)
+def test_relaxed_against_brute_force(seed, tuning):
+    """Tests value and bound where not all patterns are listed."""
+    against_brute_force(seed, 3, tuning)
 
 
 @pytest.mark.slow
 def test_relaxed_against_brute_force_at_length():
     """Tests more of them."""
     for seed in spread(50, 250):
-        against_brute_force(seed, 12)
+        against_brute_force(seed, 12, (UNLISTED, MANY_FEATURES, LISTED)[seed % 3])
 
 
 def test_alike_features_are_branched_on_as_a_block():

@@ -246,8 +246,10 @@ class _JointSolve:
         if self._done:
             return
         within = part.upper - cut <= self.tuning.list_within * abs(cut)
+        within &= not self.demands.binding
         outside = -math.inf
-        if not self.demands.binding and (within or not whole):
+        if within or not whole:
+            # What is proved of all sets holds for those that are as is asked.
             watch = _Part(self.watch, self.tuning.list_share * self.watch.seconds_left)
             watch.node_limit = self.tuning.list_nodes
             self.root = bound_of(self.Q, part.M, self.limits, self.settings, watch)
