@@ -58,7 +58,6 @@ def run_page(page: Path, language: str) -> None:
             )
 
 
-@pytest.mark.usefixtures("real_clock")
 @pytest.mark.parametrize("page", having("python"), ids=named)
 def test_examples_print_what_they_say(page, tmp_path, monkeypatch):
     """Tests each block of Python against the block of text that follows it, if one does."""
