@@ -172,7 +172,7 @@ class Counting:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, at: float, what: Any) -> None:
         self.count = 0
-        step = ShareMethod._step
+        step = ShareMethod.step
 
         def counted(method: ShareMethod) -> None:
             self.count += 1
@@ -180,7 +180,7 @@ class Counting:
                 what()
             step(method)
 
-        monkeypatch.setattr(ShareMethod, "_step", counted)
+        monkeypatch.setattr(ShareMethod, "step", counted)
 
 
 def iterations_of(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> int:
