@@ -25,7 +25,6 @@ from orthospca.numerics.rounding import (
     raised,
     relative_error,
     root_of_squares_up,
-    sqrt_up,
     up,
 )
 
@@ -213,22 +212,8 @@ def test_product_with_infinities() -> None:
         assert math.isnan(mul_up(value, math.nan))
 
 
-def test_root() -> None:
-    """Tests that the square of the bound is not below the number, at both ends of the range."""
-    rng = np.random.default_rng(4)
-    for value in (*MAGNITUDES, *(abs(random_float(rng)) for _ in range(5000))):
-        bound = sqrt_up(value)
-        assert Fraction(bound) ** 2 >= Fraction(value)
-        if value > 0:
-            below = math.nextafter(math.nextafter(bound, 0.0), 0.0)
-            assert Fraction(below) ** 2 < Fraction(value)
-    assert sqrt_up(0.0) == sqrt_up(-0.0) == sqrt_up(-1.0) == sqrt_up(-math.inf) == 0.0
-    assert sqrt_up(math.inf) == math.inf
-
-
 def test_root_of_what_is_not_a_number() -> None:
     """Tests that a number that is not one stays one: as zero it would be a claim."""
-    assert math.isnan(sqrt_up(math.nan))
     assert math.isnan(root_of_squares_up(math.nan, 3))
 
 

@@ -65,13 +65,6 @@ def mul_up(a: float, b: float) -> float:
     return up(product)
 
 
-def sqrt_up(value: float) -> float:
-    """Return a bound on the square root; 0 for what is not positive."""
-    if math.isnan(value):
-        return value
-    return up(math.sqrt(value)) if value > 0 else 0.0
-
-
 def relative_error(operations: int) -> float:
     """Bound on the relative error that ``operations`` roundings of nonnegative numbers leave.
 
