@@ -26,6 +26,9 @@ from orthospca.supports.best import Candidate
 #: tolerance that is left to it.
 CHECKING, LEFT_TO_IT = 2, 0.01
 
+#: A rung is relaxed if so many nodes of it cost no more than the whole stage.
+FEWEST_NODES = 4
+
 #: Share of the time that is left after which a walk makes room for the relaxation.
 SHARE_OF_WALK = 0.5
 
@@ -105,10 +108,10 @@ def close_rung(state: StageState[Subproblem], settings: Settings, features: int)
         state, settings, min(tuning.walk.rung_budget * max(lost / few, 1.0), own), ClosedBy.RUNG
     ):
         return True
-    # Even where the relaxation does not close the rung, later ones can rest on what it proves.
-    affordable = int(lost / own)
-    nodes = min(affordable, tuning.share.rung_nodes)
-    if nodes == 0 or state.watch.out_of_time():
+    # Even where the relaxation does not close the rung, later ones can rest on what it proves.  But
+    # it must cost little beside that of the whole stage.
+    nodes = min(int(lost / own), tuning.share.rung_nodes)
+    if nodes < FEWEST_NODES or state.watch.out_of_time():
         return False
     watch = QuietWatch(state.watch)
     watch.node_limit = state.nodes + nodes

@@ -21,6 +21,8 @@ from orthospca.model.tuning import DEFAULT, WideTuning
 
 #: What makes the part grow by so many times its own entries is formed for itself alone.
 SEPARATE = 4
+#: What costs at most this share of the whole matrix is formed once more with the rest of it.
+SOON_DONE = 0.1
 
 
 def bytes_for(count: int) -> float:
@@ -98,15 +100,19 @@ class FormedPart:
         grown, n = np.concatenate([self.features, new]), self.covariance.n_features
         self._spent += self.price(len(grown)) - self.price(len(self.features))
         self._read(len(grown))
+        known = self._matrix
         if n <= self.largest and self._spent >= self.price(n) - self.price(len(grown)):
             grown = np.concatenate([self.features, self.missing(np.arange(n))])
-        matrix = self.covariance.formed(grown, give_up, self._matrix)
+            if self.price(len(known)) <= SOON_DONE * self.price(n):
+                # To form it again takes less than to put the rest in order.
+                grown, known = np.arange(n), known[:0, :0]
+        matrix = self.covariance.formed(grown, give_up, known)
         self.tell(None)
         if matrix is None:
             return False
-        if len(grown) == n:
+        order = np.argsort(grown)
+        if len(grown) == n and (order != grown).any():
             # All of them: in their own order most of what is asked for needs no copy.
-            order = np.argsort(grown)
             grown, matrix = grown[order], matrix[np.ix_(order, order)]
         self.features, self._matrix, self._entries = grown, matrix, None
         self._place[grown] = np.arange(len(grown))
