@@ -6,8 +6,12 @@ import contextlib
 import doctest
 import importlib
 import io
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -86,6 +90,35 @@ def test_the_tutorial_on_single_cells_prints_what_it_says(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     run_page(ROOT / "docs" / "tutorials" / "single-cells.md", "py")
+
+
+@pytest.mark.slow
+def test_the_page_for_r_prints_what_it_says(tmp_path):
+    """Tests the page where R and reticulate are installed, and know this NumPy."""
+    if shutil.which("Rscript") is None:
+        pytest.skip("R is not installed (Debian: r-base-core, r-cran-reticulate)")
+    environment = {
+        "ORTHOSPCA_PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT / "src"),
+        **os.environ,
+    }
+
+    def run(code: str) -> subprocess.CompletedProcess[str]:
+        command = ["Rscript", "--vanilla", "-e", code]
+        return subprocess.run(
+            command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+        )
+
+    page = blocks(ROOT / "docs" / "how-to" / "from-r.md")
+    code = [text for language, text in page if language == "r"]
+    known = run(f"{code[0]}\ncat(py_numpy_available())")
+    if not known.stdout.endswith("TRUE"):
+        pytest.skip("reticulate is not installed, or older than 1.38 with NumPy 2")
+    ended = run("\ncat('---')\n".join(code))
+    assert ended.returncode == 0, ended.stderr
+    printed = ended.stdout.split("---")[1:]
+    expected = [text for language, text in page if language == "text"]
+    assert [text.split() for text in printed] == [text.split() for text in expected]
 
 
 @pytest.mark.parametrize("page", having("py"), ids=named)
