@@ -256,7 +256,7 @@ def test_deflation(p: int, load_matrix, optima: dict) -> None:
     [("CovColon_500.csv", 5, 1646.454127864364), ("LymphomaCov_500.csv", 5, 4300.496759637838)],
 )
 @pytest.mark.slow
-def test_large_first_component(name: str, p: int, least: float, load_matrix) -> None:
+def test_large_first_component(name: str, p: int, least: float, load_matrix, real_clock) -> None:
     """Tests that on 500 genes the first component is no worse than the best value known."""
     result = solve(load_matrix(name), p, gap=1e-6, time_limit=120)
     assert result.upper_bounds[0] >= least * (1 - 1e-12)
