@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import statistics
+import subprocess
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -108,6 +109,7 @@ def machine() -> dict[str, Any]:
     ]
     return {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "commit": _commit(),
         "system": platform.platform(),
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -117,6 +119,16 @@ def machine() -> dict[str, Any]:
         "blas": sorted(set(blas)),
         "blas_threads": 1,
     }
+
+
+def _commit() -> str | None:
+    """The commit that is measured, if that is known, with a plus if something was changed."""
+    command = ("git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
 
 
 def _processor() -> str:
