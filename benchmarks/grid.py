@@ -104,6 +104,7 @@ def _joint(matrix: np.ndarray, p: int, r: int, limit: float) -> Row:
         "joint": float(result.joint_variance) / trace,
         "joint bound": float(result.joint_upper_bound) / trace,
         "joint gap": float(result.joint_gap),
+        "joint limit": limit,
         "joint seconds": seconds,
         "joint outcome": result.status.value,
     }

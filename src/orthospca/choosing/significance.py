@@ -35,6 +35,9 @@ from orthospca.paths.shown import Shown, Table
 SPENT = 1e-9
 #: Bounds that are below a variance by no more than this share, as rounding leaves it, count as it.
 SAME = 1e-9
+#: The gap to which permuted data are bounded first, and the share of the variance below which
+#: nothing more need be known.
+COARSE, CLEARLY = 0.5, 0.9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,8 +171,9 @@ def significance(
     random_state : int or None
         Seed of the permutations; with None they are different each time.
     null_gap : float
-        Relative gap of the bounds on permuted data.  They need not be exact: a larger one makes the
-        test more careful, and faster.
+        Relative gap of the bounds on permuted data, where half as much again as the best component
+        found there is not clearly below the variance.  They need not be exact: a larger one makes
+        the test more careful, and faster.
     time_limit : float, optional
         Seconds for everything; permutations that there is no time for are left out.
     node_limit : int, optional
@@ -214,7 +218,7 @@ def significance(
     fast = replace(settings, tolerance=Tolerance(0.0, null_gap), n_jobs=None)
     draws = seeds(random_state, len(result) * count)
     jobs = [
-        (Z, result.sparsity[k], draws[k * count + b], fast)
+        (Z, result.sparsity[k], float(result.variances[k]), draws[k * count + b], fast)
         for k, Z in enumerate(_projected(rows, whole, result))
         for b in range(count)
     ]
@@ -252,17 +256,27 @@ def _projected(rows: Rows, whole: DataCovariance, result: Result) -> list[Array]
 def _bound(
     Z: Array,
     sparsity: int,
+    variance: float,
     seed: np.random.SeedSequence,
     settings: Settings,
     share: Share,
     hear: Callable[..., bool] | None,
 ) -> float | str | None:
     """Bound the first component of permuted columns; see ``run_all`` where there is none."""
-    if share.is_over():
-        return TOO_LATE
-    began = time.perf_counter()
-    permuted = DataCovariance(np.random.default_rng(seed).permuted(Z, axis=0))
-    result = solve_with(permuted, sparsity, 1, share.of(settings, began), callback=hear)
-    if result.status is Status.INTERRUPTED:
-        return None
-    return float(result.upper_bounds[0]) if result.stages else TOO_LATE
+    permuted, upper = None, math.inf
+    asked = settings.tolerance.gap
+    for gap in (max(COARSE, asked), asked):
+        if share.is_over():
+            break
+        began = time.perf_counter()
+        if permuted is None:
+            permuted = DataCovariance(np.random.default_rng(seed).permuted(Z, axis=0))
+        own = replace(share.of(settings, began), tolerance=Tolerance(0.0, gap))
+        result = solve_with(permuted, sparsity, 1, own, callback=hear)
+        if result.status is Status.INTERRUPTED:
+            return None
+        if result.stages:
+            upper = min(upper, float(result.upper_bounds[0]))
+        if upper < CLEARLY * variance or gap <= asked:
+            break
+    return upper if math.isfinite(upper) else TOO_LATE
