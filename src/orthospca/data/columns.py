@@ -120,9 +120,13 @@ class LocalColumns:
         return Moments(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
     def prepare(self, mean: Array, divisor: Array) -> None:
-        """Define B, and keep it in memory if it is small enough."""
+        """Define B."""
         self.mean, self.divisor = mean, divisor
-        if self.shape[0] * self.shape[1] * 8 <= LARGEST_COPY:
+        self._fill()
+
+    def _fill(self) -> None:
+        """Keep B in memory if it is small enough."""
+        if self._prepared is None and self.shape[0] * self.shape[1] * 8 <= LARGEST_COPY:
             prepared = np.empty(self.shape, order="F")
             for part in self.chunks():
                 prepared[:, part] = self.take(part)
@@ -162,7 +166,12 @@ class LocalColumns:
         width = max(width_of(float(m) * k * k, DENSE_PIECE, k), min(NARROWEST, k), 1)
         if m * k * 8 <= LARGEST_COPY:
             everything = k == self.shape[1] and bool((indices == np.arange(k)).all())
+            if everything:
+                self._fill()
             B = self.take(slice(0, k) if everything else indices)
+            if k == self.shape[1]:
+                # With the whole of Q there is hardly a use for B, and what it takes is needed.
+                self._prepared = None
             return by_columns(
                 lambda here, rest: B[:, here].T @ B[:, rest], k, width, give_up, known
             )
@@ -178,6 +187,7 @@ class LocalColumns:
 
     def times(self, samples: Array) -> Array:
         """Return ``Bᵀ samples`` for a few vectors, shape (n, k)."""
+        self._fill()
         # Row by row it is twice as fast as column by column.
         rows = np.ascontiguousarray(samples.T)
         return np.hstack([rows @ self.take(part) for part in self.chunks()]).T

@@ -86,9 +86,8 @@ class SparseColumns(FilledColumns):
         self._place = np.full(self.shape[1], -1, dtype=np.intp)
         self._place[self._full] = np.arange(len(self._full))
 
-    def prepare(self, mean: Array, divisor: Array) -> None:
-        """Define B."""
-        self.mean, self.divisor = mean, divisor
+    def _fill(self) -> None:
+        """Keep nothing: there are too many zeros."""
 
     @cached_property
     def _centred(self) -> Array:
