@@ -214,6 +214,8 @@ def solve(
     if reference is not None:
         feature_names = names_of(Q) if feature_names is None else feature_names
         Q = contrasted(Q, reference, contrast)
+    elif contrast != 1.0:
+        raise InputError(f"contrast weighs a reference, and none is given; got {contrast!r}")
     together = objective == "joint"
     teller = ProgressPrinter("solve", n_components, verbose, together=together, callback=callback)
     listener = teller if teller.is_heard else callback

@@ -66,3 +66,9 @@ def test_bad_references(samples, reference, contrast, said):
         solve(np.cov(samples[0].T), 2, reference=reference, contrast=contrast)
     with pytest.raises(ValueError, match=said):
         OrthogonalSparsePCA(1, 2, reference=reference, contrast=contrast).fit(samples[0])
+
+
+def test_a_contrast_with_nothing() -> None:
+    """Tests that a weight of nothing is not passed over."""
+    with pytest.raises(ValueError, match=r"contrast weighs a reference.*got 3\.0"):
+        solve(np.eye(3), 1, contrast=3.0)
