@@ -31,6 +31,7 @@ from orthospca.numerics.exact import variance_down
 from orthospca.numerics.rounding import add_up
 from orthospca.search.sequence import Found, run_stages
 from orthospca.search.stages import MatrixStages
+from orthospca.supports.best import direction
 
 #: A gap that floating point can close, relative to the largest entry of Q, for each component.
 RESOLUTION = 1e-13
@@ -344,9 +345,7 @@ class _JointSolve:
         vectors = _ordered(self.Q, self.slots, self.search.best)
         variances = [variance_down(self.Q, x) for x in vectors]
         for k, (x, variance) in enumerate(zip(vectors, variances, strict=True)):
-            vector = np.array(x)
-            if vector[np.argmax(np.abs(vector))] < 0:
-                vector = -vector
+            vector = direction(x) * np.asarray(x)
             vector.flags.writeable = False
             # In its place, with the others as they are, no vector has more.
             others = [-v for j, v in enumerate(variances) if j != k]

@@ -67,6 +67,16 @@ def complement_basis(restricted: Array) -> Array | None:
     return left[:, rank:]
 
 
+def direction(vector: Array) -> float:
+    """The sign that makes the largest loading positive, the first of those that are equal.
+
+    They are equal if rounding decides between them, as in ``(1, -1) / √2``: the sign would
+    otherwise depend on the order in which the data were summed.
+    """
+    sizes = np.abs(vector)
+    return float(np.sign(vector[np.argmax(sizes >= (1 - SUSPICIOUS_LOADING) * sizes.max())]))
+
+
 def best_on_support(problem: Subproblem, support: IntArray) -> Candidate | None:
     """Best feasible vector on ``support``, or None if only zero is orthogonal to X there."""
     support = np.asarray(support, dtype=np.intp)
@@ -90,10 +100,8 @@ def best_on_support(problem: Subproblem, support: IntArray) -> Candidate | None:
         without = best_on_support(problem, support[~noise])
         if without is not None and without.value >= value - 8 * UNIT * problem.scale:
             return without
-    if loading[np.argmax(np.abs(loading))] < 0:
-        loading = -loading
     vector = np.zeros(problem.n_features)
-    vector[support] = loading
+    vector[support] = direction(loading) * loading
     vector.flags.writeable = False
     return Candidate(value, vector)
 
