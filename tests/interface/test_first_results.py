@@ -115,6 +115,24 @@ def test_numbers_of_rows_in_other_formats(ending, tmp_path):
     assert table.row_names == tuple(map(str, UP))
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx", "npy"])
+@pytest.mark.parametrize("named", [True, False], ids=["by name", "by number"])
+def test_a_column_that_counts_can_be_kept(ending, named, tmp_path):
+    """Tests that years in turn, or what is called an index, are variables if that is said."""
+    frame, stream = pd.read_csv(io.StringIO(csv(index=UP + 1990))), io.BytesIO()
+    if ending == "npy":
+        np.save(stream, frame.to_numpy())
+    elif ending == "csv":
+        frame.to_csv(stream, index=False)
+    else:
+        getattr(frame, "to_parquet" if ending == "parquet" else "to_excel")(stream, index=False)
+    keep = ["index" if named and ending != "npy" else "1"]
+    table, _ = source(tmp_path, stream.getvalue(), f"x.{ending}", keep=keep).read()
+    np.testing.assert_array_equal(table.values, np.column_stack([UP + 1990, NUMBERS]))
+    with pytest.raises(TableError, match="no column 'foo'"):
+        source(tmp_path, stream.getvalue(), f"x.{ending}", keep=["foo"]).read()
+
+
 def test_what_only_looks_like_numbers_of_rows_stays(tmp_path):
     """Tests matrices, few rows, variables that rise, and rows that are variables."""
     matrix = np.diag([1.0, 2, 3, 4, 5])

@@ -205,6 +205,9 @@ class Reading:
     label: list[str] | None = of_input(
         None, "Leave out a column, by name or number (from 1); repeatable.", metavar="COLUMN"
     )
+    keep: list[str] | None = of_input(
+        None, "Keep a column that was left out as a row number; repeatable.", metavar="COLUMN"
+    )
     missing: MissingValues | None = of_input(
         None,
         "Missing values: drop their rows, use the column mean, or compute each covariance from "

@@ -86,9 +86,11 @@ class Source:
     @cached_property
     def _table(self) -> Table:
         """What is in the file, before anything is left out."""
-        asked = {each.name: getattr(self.how, each.name) for each in fields(tables.Reading)}
-        na = tuple(map(str.strip, (self.how.na or "").split(","))) if self.how.na else ()
-        reading = tables.Reading(**{**asked, "label": self.how.label or (), "na": na})
+        how = self.how
+        asked = {each.name: getattr(how, each.name) for each in fields(tables.Reading)}
+        asked |= {"label": how.label or (), "keep": how.keep or ()}
+        asked["na"] = tuple(map(str.strip, how.na.split(","))) if how.na else ()
+        reading = tables.Reading(**asked)
         return read_as_it_is(self.file, reading).of_several()
 
     @cached_property

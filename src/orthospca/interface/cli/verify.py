@@ -73,7 +73,10 @@ def verify(
     from orthospca.verify import Unreadable
 
     screen = Screen(asked.quiet, asked.details)
-    if asked.data is None and replace(reading, label=reading.label or None) != Reading():
+    if (
+        asked.data is None
+        and replace(reading, label=reading.label or None, keep=reading.keep or None) != Reading()
+    ):
         raise InputError("options for reading the data need --data")
     source = None if asked.data is None else Source(asked.data, reading)
     try:

@@ -125,11 +125,11 @@ def read_parquet(file: File, reading: Reading) -> Table:
         raise TableError(f"{file} is not a Parquet file ({reason})") from None
     stored = (content.schema.pandas_metadata or {}).get("index_columns", [])
     titles, said = unique_names(content.column_names, content.num_columns)
-    out = positions_of(file, reading.label, titles)
+    out, stay = (positions_of(file, given, titles) for given in (reading.label, reading.keep))
     is_number = arrow.types.is_integer, arrow.types.is_floating, arrow.types.is_decimal
     numbers, labels, flags = {}, {}, []
     for j, (name, column) in enumerate(zip(titles, content.columns, strict=True)):
-        kept = j not in out and content.column_names[j] not in stored
+        kept = j not in out and (j in stay or content.column_names[j] not in stored)
         if kept and arrow.types.is_boolean(column.type):
             flags.append(name)
             column = column.cast(arrow.int8())
@@ -144,5 +144,5 @@ def read_parquet(file: File, reading: Reading) -> Table:
     first = [name for name in labels if name in stored or numbers_rows(name, True)]
     rows = distinct(labels, first)
     values = np.column_stack(list(numbers.values()))
-    reading = replace(reading, label=())
+    reading = replace(reading, label=(), keep=[titles[j] for j in stay])
     return table_of(file, values, reading, list(numbers), rows, labels, said)

@@ -7,6 +7,7 @@ parser reads everything.  Whatever is not like the beginning is :class:`Unexpect
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,14 +18,21 @@ import numpy as np
 from orthospca._typing import Array
 from orthospca.interface.tables._file import File
 from orthospca.interface.tables._finish import positions_of
-from orthospca.interface.tables._grid import Grid, Unexpected, find_decimal
-from orthospca.interface.tables._numbers import BOOLEANS, COMMA, CONTROLS, MISSING, POINT, SPACES
+from orthospca.interface.tables._grid import (
+    Grid,
+    Unexpected,
+    find_decimal,
+    holds_booleans,
+    table_from_grid,
+)
+from orthospca.interface.tables._numbers import COMMA, CONTROLS, MISSING, POINT, SPACES
 from orthospca.interface.tables._reading import Reading
 from orthospca.interface.tables._shape import names_variables
+from orthospca.interface.tables._table import Table
 
 #: Controls that are spaces to those who parse numbers.
 _AS_SPACES = "\x1c\x1d\x1e\x1f"
-_QUOTED = re.compile(r'"([^"]*)"')
+_COMMENT = re.compile(r"^[ \t]*#", re.M)
 
 
 class Blocks:
@@ -41,43 +49,41 @@ class Blocks:
 
     def __init__(self, grid: Grid, reading: Reading, separator: str, file: File) -> None:
         names, _ = grid.unique_names()
-        is_text = grid.labels(names, positions_of(file, reading.label, names))
+        asked, kept = (positions_of(file, given, names) for given in (reading.label, reading.keep))
+        is_text = grid.labels(names, asked, kept)
         is_text[0] |= reading.transpose and names_variables(names[0])
         self._grid, self._file, self._separator = grid, file, separator
-        self._width = len(names)
         self._texts = [j for j, text in enumerate(is_text) if text]
         self._numbers = [j for j, text in enumerate(is_text) if not text]
-        cells = {cell.lower() for j in self._numbers for cell in grid.columns[j][:1]}
-        if cells & set(BOOLEANS) or (separator == SPACES and self._texts):
+        flags = any(holds_booleans(grid.columns[j]) for j in self._numbers)
+        if flags or (separator == SPACES and self._texts):
             raise Unexpected
-        self.decimal = reading.decimal or find_decimal(file, grid, names, self._numbers)
-        if self.decimal == separator:
+        decimal = reading.decimal or find_decimal(file, grid, names, self._numbers)
+        if decimal == separator:
             raise Unexpected
+        self._reading = replace(reading, decimal=decimal)
         missing = "|".join(re.escape(word) for word in sorted(MISSING - {""}))
         mark = re.escape(separator)
         self._missing = re.compile(rf"(^|{mark})(?:{missing})?(?=$|{mark})", re.M | re.I)
 
-    def read(self, start: str, stream: Any) -> Grid:
-        """All columns, with the rows that ``start`` begins with and ``stream`` goes on with."""
-        texts: dict[int, list[str]] = {j: [] for j in self._texts}
-        block = np.empty((0, len(self._numbers)))
+    def read(self, start: str, stream: Any) -> Table:
+        """Make a table of the rows that ``start`` begins with and ``stream`` goes on with."""
+        values, texts = np.empty((0, len(self._numbers))), []
         for text in self._pieces(start, stream):
             part = self._parse(text)
-            block.resize((len(block) + len(part), block.shape[1]), refcheck=False)
-            block[-len(part) :] = part
-            if texts:
-                self._take_texts(text, texts)
+            values.resize((len(values) + len(part), values.shape[1]), refcheck=False)
+            values[-len(part) :] = part
+            if self._texts:
+                texts.append(self._cells(text))
         names = self._grid.names
-        if names is not None and names[-1] == "" and not np.isnan(block[:, -1]).all():
+        if names is not None and names[-1] == "" and not np.isnan(values[:, -1]).all():
             raise Unexpected  # not a separator at the end of each line
-        columns: list[Any] = [()] * self._width
-        for k, j in enumerate(self._numbers):
-            columns[j] = block[:, k]
-        for j, cells in texts.items():
-            columns[j] = tuple(cells)
+        columns = list(self._grid.columns)
+        for j, cells in zip(self._texts, zip(*texts, strict=True), strict=False):
+            columns[j] = tuple(itertools.chain(*cells))
         first = self._grid.lines[0]
-        lines = range(first, first + len(block))
-        return replace(self._grid, columns=columns, lines=lines, block=block)
+        grid = replace(self._grid, columns=columns, lines=range(first, first + len(values)))
+        return table_from_grid(self._file, grid, self._reading, values)
 
     def _pieces(self, start: str, stream: Any) -> Iterator[str]:
         """Whole lines, without the end of the last one."""
@@ -93,49 +99,45 @@ class Blocks:
             start = following
 
     def _parse(self, text: str) -> Array:
+        """The numbers."""
         if any(mark in text for mark in _AS_SPACES) or (self._separator == SPACES and '"' in text):
             raise Unexpected
         rows = text.count("\n") + 1
-        if self.decimal == COMMA:
+        if self._reading.decimal == COMMA:
             if POINT in text:
                 raise Unexpected  # thousands, perhaps
             text = text.replace(COMMA, POINT)
         try:
-            values = self._load(text)
+            values = self._load(text, self._numbers, float)
         except ValueError:
-            values = self._load(self._missing.sub(r"\1nan", text))
+            values = self._load(self._missing.sub(r"\1nan", text), self._numbers, float)
             if np.isnan(values).all(axis=1).any():
                 raise Unexpected from None  # nothing but separators
         if values.shape != (rows, len(self._numbers)):
             raise Unexpected
         return values
 
-    def _load(self, text: str) -> Array:
+    def _cells(self, text: str) -> list[list[str]]:
+        """The columns of text."""
+        rows, width = text.count("\n") + 1, len(self._texts) + len(self._numbers)
+        if text.count(self._separator) != rows * (width - 1) or _COMMENT.search(text):
+            raise Unexpected
+        columns = [
+            [cell.strip() for cell in column]
+            for column in self._load(text, self._texts, object).T.tolist()
+        ]
+        whole = "".join(itertools.chain(*columns))
+        if '"' in whole or CONTROLS.search(whole):
+            raise Unexpected
+        return columns
+
+    def _load(self, text: str, columns: list[int], kind: type) -> Any:
         return np.loadtxt(
             io.StringIO(text),
+            kind,
             delimiter=None if self._separator == SPACES else self._separator,
             comments=None,
             quotechar='"',
-            usecols=self._numbers if self._texts else None,
+            usecols=columns if self._texts else None,
             ndmin=2,
         )
-
-    def _take_texts(self, text: str, texts: dict[int, list[str]]) -> None:
-        separator, width = self._separator, self._width
-        for line in text.split("\n"):
-            if line.count(separator) != width - 1 or line.lstrip().startswith("#"):
-                raise Unexpected
-            for j, cells in texts.items():
-                # From the nearer end.
-                if 2 * j < width:
-                    cell = line.split(separator, j + 1)[j].strip()
-                else:
-                    cell = line.rsplit(separator, width - j)[1].strip()
-                if '"' in cell:
-                    quoted = _QUOTED.fullmatch(cell)
-                    if quoted is None:
-                        raise Unexpected
-                    cell = quoted[1].strip()
-                if CONTROLS.search(cell):
-                    raise Unexpected
-                cells.append(cell)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from orthospca.interface.tables._reading import Reading
+from orthospca.interface.tables._shape import without_numbering
 from orthospca.interface.tables._table import Table, TableError, dense, places
 
 
@@ -45,6 +45,7 @@ def table_of(
         raise TableError(f"{path} is empty")
     values = values.astype(np.float64, copy=False)
     names, said = unique_names(columns, values.shape[1])
+    kept = [names[j] for j in positions_of(path, reading.keep, names)]
     out = sorted(positions_of(path, reading.label, names))
     texts = dict(labels or {})
     for j in out:
@@ -70,18 +71,18 @@ def table_of(
         str(path),
         transposed=reading.transpose,
     )
-    return finish(table)
+    return finish(table, kept)
 
 
-def finish(table: Table) -> Table:
-    """Leave out columns without any number, refuse what is infinite or no table at all."""
+def finish(table: Table, kept: Sequence[str]) -> Table:
+    """Leave out what holds or means no numbers, refuse what is infinite or no table at all."""
     rows, width = table.values.shape
     missing = np.bincount(places(table.values, np.isnan)[1], minlength=width)
     table = table.without(np.flatnonzero(missing == rows), "empty column")
     if not table.columns:
         raise TableError(f"{table.path} has no column of numbers; at least two are needed")
     table.refuse(np.isinf, "'{}'", "which is not finite")
-    return replace(table, lines=tuple(table.lines))
+    return without_numbering(table, kept)
 
 
 def unique_names(names: Sequence[str] | None, count: int) -> tuple[list[str], list[str]]:

@@ -41,6 +41,7 @@ from orthospca.interface.tables._table import Table, TableError, counted, listed
 
 #: What makes a text of a number, at either end.
 SIGNS = "%‰€$£¥ \u00a0\u202f"
+COMMAS = "decimal commas were read as points"
 
 Row = tuple[int, list[str]]
 """The number of a line, and its cells."""
@@ -59,13 +60,11 @@ class Grid:
     names : list of str or None
         The headings.
     columns : list
-        Cells of text or, of columns that were read as numbers already, arrays.
+        Cells of text; of columns of a long file that are numbers, the first ones.
     lines : sequence of int
         The line of each row in the file; of each column if transposed.
     said : list of str
         What was noticed so far.
-    block : ndarray, optional
-        All columns that are numbers already, beside each other.
     row_names : tuple of str or None
         Known already: the first column is then one like the others.
     transposed : bool
@@ -77,7 +76,6 @@ class Grid:
     columns: list[Any]
     lines: Sequence[int]
     said: list[str]
-    block: Array | None = None
     row_names: tuple[str, ...] | None = None
     transposed: bool = False
     left_out: tuple[str, ...] = ()
@@ -94,11 +92,11 @@ class Grid:
         ]
         return unique_names(given, len(self.columns))
 
-    def labels(self, names: list[str], asked: set[int]) -> list[bool]:
+    def labels(self, names: list[str], asked: set[int], kept: set[int]) -> list[bool]:
         """Which columns hold labels: those that were asked for, and those that look like it."""
         found = [j in asked or _holds_labels(cells) for j, cells in enumerate(self.columns)]
         if self.row_names is None:
-            found[0] |= _is_row_label(names[0], self.columns[0], self.names)
+            found[0] |= 0 not in kept and _is_row_label(names[0], self.columns[0], self.names)
         return found
 
 
@@ -154,25 +152,28 @@ def _has_header(first: list[str], said: bool | None) -> bool:
     return bool(texts) and not any(looks_like_number(c) or is_missing(c) for c in texts)
 
 
-def table_from_grid(path: object, grid: Grid, reading: Reading) -> Table:
-    """Make a table of columns: which of them hold labels, and what the numbers are."""
-    names, repeated = grid.unique_names()
-    asked = positions_of(path, reading.label, names)
-    grid = replace(grid, said=[*grid.said, *repeated])
+def table_from_grid(
+    path: object, grid: Grid, reading: Reading, values: Array | None = None
+) -> Table:
+    """Make a table: which columns hold labels, and what the numbers are, if not known yet."""
+    names, said = grid.unique_names()
+    said = [*grid.said, *said]
+    asked, kept = (positions_of(path, given, names) for given in (reading.label, reading.keep))
+    stay = [names[j] for j in kept]
     if reading.na:
         missing = dict.fromkeys(reading.na, "")
-        grid = replace(grid, columns=[_replaced(cells, missing) for cells in grid.columns])
+        given = [tuple(missing.get(cell, cell) for cell in cells) for cells in grid.columns]
+        grid = replace(grid, columns=given)
     if reading.transpose:
-        grid = _turned(grid, names, asked)
+        grid, values = _turned(grid, names, asked, values)
         names, repeated = grid.unique_names()
-        asked = set()
-        grid.said.extend(repeated)
-    columns, said, decimal = grid.columns, grid.said, reading.decimal
-    is_label = grid.labels(names, asked)
+        asked = kept = set()
+        said += repeated
+    columns = grid.columns
+    is_label = grid.labels(names, asked, kept)
     heading = names[0] if grid.names is not None and grid.row_names is None else None
     numbers = [j for j, label in enumerate(is_label) if not label]
     labels = {names[j]: columns[j] for j, label in enumerate(is_label) if label}
-    row_names = grid.row_names or (labels[""] if heading == "" else distinct(labels))
     shown = {name: texts for name, texts in labels.items() if name}
     if not numbers:
         raise TableError(f"{path} holds no numbers, only text")
@@ -183,53 +184,36 @@ def table_from_grid(path: object, grid: Grid, reading: Reading) -> Table:
         said.append(
             f"read as text because of a sign, as in {example!r}, and left out: {listed(with_sign)}"
         )
-    flags = {j for j in numbers if _holds_booleans(columns[j])}
-    if flags:
-        flagged = listed([names[j] for j in numbers if j in flags])
-        said.append(f"true and false were read as 1 and 0: {flagged}")
-    if decimal is None:
-        decimal = find_decimal(path, grid, names, [j for j in numbers if j not in flags])
-    if decimal == COMMA:
-        said.append("decimal commas were read as points")
-    kept = [names[j] for j in numbers]
-    n_rows = len(columns[0])
     hint = []
     if not grid.transposed:
-        hint = transposed_hint(heading, labels.get(heading or ""), kept, n_rows)
-        said.extend(hint)
-    if grid.block is not None and grid.block.shape[1] == len(numbers):
-        values = grid.block
-    else:
-        values = np.empty((n_rows, len(numbers)))
-        for k, j in enumerate(numbers):
-            try:
-                values[:, k] = _column(grid, j, names[j], decimal, j in flags)
-            except ValueError as error:
-                turn = "; if rows are variables, use --transpose" if hint else ""
-                raise TableError(f"{path} has {error}{turn}") from None
-        texts = (x for j in numbers if not isinstance(columns[j], np.ndarray) for x in columns[j])
-        if example := next((cell for cell in texts if is_grouped(cell, decimal)), ""):
-            said.append(f"separators of thousands were left out, as in {example!r}")
+        rows = len(columns[0]) if values is None else len(values)
+        row_labels = labels.get(heading or "")
+        hint = transposed_hint(heading, row_labels, [names[j] for j in numbers], rows)
+    if values is not None and values.shape[1] != len(numbers):
+        raise Unexpected  # numbers further down among texts
+    if values is None:
+        turn = "; if rows are variables, use --transpose" if hint else ""
+        values = _numbers(path, grid, names, numbers, reading.decimal, turn, said)
+    elif reading.decimal == COMMA:
+        said.append(COMMAS)
     table = Table(
         values,
-        tuple(kept),
+        tuple(names[j] for j in numbers),
         (*grid.left_out, *shown),
         grid.names is not None,
-        row_names or None,
+        grid.row_names or (labels[""] if heading == "" else distinct(labels)) or None,
         shown,
-        tuple(said),
+        (*said, *hint),
         str(path),
         tuple(grid.lines[j] for j in numbers) if grid.transposed else tuple(grid.lines),
         grid.transposed,
     )
-    return finish(table)
+    return finish(table, stay)
 
 
-def _replaced(cells: Any, texts: dict[str, str]) -> Any:
-    return cells if isinstance(cells, np.ndarray) else [texts.get(cell, cell) for cell in cells]
-
-
-def _turned(grid: Grid, names: list[str], asked: set[int]) -> Grid:
+def _turned(
+    grid: Grid, names: list[str], asked: set[int], values: Array | None
+) -> tuple[Grid, Array | None]:
     """Rows as columns: the first column, if it holds labels, names them."""
     columns, has_header = grid.columns, grid.names is not None
     first = names_variables(names[0]) or _is_row_label(names[0], columns[0], has_header)
@@ -241,21 +225,18 @@ def _turned(grid: Grid, names: list[str], asked: set[int]) -> Grid:
     kept = [j for j, left in enumerate(out) if not left and not (j == 0 and first)]
     if not kept:
         raise TableError("with --transpose the file has no columns of numbers")
-    block = None
-    if grid.block is not None:
-        if grid.block.shape[1] != len(kept):
-            raise Unexpected
-        block = np.ascontiguousarray(grid.block.T)
-    rows = grid.block if block is not None else zip(*(columns[j] for j in kept), strict=True)
-    assert rows is not None
+    if values is None:
+        rows: list[Any] = list(zip(*(columns[j] for j in kept), strict=True))
+    elif values.shape[1] != len(kept):
+        raise Unexpected
+    else:
+        rows, values = [()] * len(values), np.ascontiguousarray(values.T)
     row_names = tuple(names[j] for j in kept) if has_header else ()
-    return Grid(titles, list(rows), grid.lines, grid.said, block, row_names, True, labels)
+    return Grid(titles, rows, grid.lines, [], row_names, True, labels), values
 
 
-def _is_row_label(heading: str, cells: Any, has_header: object) -> bool:
+def _is_row_label(heading: str, cells: Sequence[str], has_header: object) -> bool:
     """Whether the first column holds no variable: no heading, or an index by name and content."""
-    if isinstance(cells, np.ndarray):
-        return False
     if not has_header:
         return _holds_labels(cells)
     values = set(cells)
@@ -264,11 +245,9 @@ def _is_row_label(heading: str, cells: Any, has_header: object) -> bool:
     return not heading or is_index or _holds_labels(cells)
 
 
-def _holds_labels(cells: Any) -> bool:
+def _holds_labels(cells: Sequence[str]) -> bool:
     """Whether there is text and no number, not even a misspelt one, among the cells."""
-    if isinstance(cells, np.ndarray) or any(looks_like_number(cell) for cell in cells):
-        return False
-    return not all(is_missing(cell) for cell in cells)
+    return not any(map(looks_like_number, cells)) and not all(map(is_missing, cells))
 
 
 def _has_sign(cells: Sequence[str]) -> bool:
@@ -277,10 +256,8 @@ def _has_sign(cells: Sequence[str]) -> bool:
     return all(cell != cell.strip(SIGNS) and looks_like_number(cell.strip(SIGNS)) for cell in texts)
 
 
-def _holds_booleans(cells: Any) -> bool:
+def holds_booleans(cells: Sequence[str]) -> bool:
     """Whether there is nothing but true and false, and missing values."""
-    if isinstance(cells, np.ndarray):
-        return False
     if not is_missing(cells[0]) and cells[0].lower() not in BOOLEANS:
         return False
     found = {cell.lower() for cell in cells}
@@ -296,7 +273,6 @@ def find_decimal(path: object, grid: Grid, names: list[str], numbers: Sequence[i
     cells = [
         (cell, i, j)
         for j in numbers
-        if not isinstance(grid.columns[j], np.ndarray)
         for i, cell in enumerate(grid.columns[j])
         if COMMA in cell or POINT in cell
     ]
@@ -319,25 +295,49 @@ def find_decimal(path: object, grid: Grid, names: list[str], numbers: Sequence[i
     raise TableError(f"{path} has {why}: use --decimal comma or --decimal point")
 
 
-def _column(grid: Grid, j: int, name: str, decimal: str, boolean: bool) -> Any:
-    """The numbers of a column, NaN where one is missing; ``ValueError`` if a cell is text."""
-    cells = grid.columns[j]
-    if isinstance(cells, np.ndarray):
-        return cells
-    if boolean:
-        return [BOOLEANS.get(cell.lower(), np.nan) for cell in cells]
-    found = [number_in(cell, decimal) for cell in cells]
-    wrong = [i for i, number in enumerate(found) if number is None and not is_missing(cells[i])]
-    if wrong:
-        i, *others = wrong
-        other = number_in(cells[i], POINT if decimal == COMMA else COMMA) is not None
-        style = "comma" if decimal == COMMA else "point"
-        reason = f"not a number: decimals here need a {style}" if other else "not a number"
-        more = f" ({counted(len(others), 'more such cell')} in this column)" if others else ""
-        texts = list(dict.fromkeys(cells[i] for i in wrong))
-        na = f"; if such cells are missing values, use --na {','.join(texts)!r}"
-        few = len(texts) <= 4 and not any("," in text for text in texts)
-        suggested = na if few and not other else ""
-        at = f"{cells[i]!r} in {grid.place(i, j, name)}"
-        raise ValueError(f"{at}, which is {reason}{more}{suggested}")
-    return [np.nan if number is None else number for number in found]
+def _numbers(
+    path: object,
+    grid: Grid,
+    names: list[str],
+    numbers: list[int],
+    decimal: str | None,
+    turn: str,
+    said: list[str],
+) -> Array:
+    """The numbers of some columns, NaN where one is missing; what was noticed is said."""
+    flags = [j for j in numbers if holds_booleans(grid.columns[j])]
+    if flags:
+        flagged = listed([names[j] for j in flags])
+        said.append(f"true and false were read as 1 and 0: {flagged}")
+    others = [j for j in numbers if j not in flags]
+    decimal = decimal or find_decimal(path, grid, names, others)
+    if decimal == COMMA:
+        said.append(COMMAS)
+    values = np.empty((len(grid.columns[0]), len(numbers)))
+    for k, j in enumerate(numbers):
+        cells = grid.columns[j]
+        if j in flags:
+            values[:, k] = [BOOLEANS.get(cell.lower(), np.nan) for cell in cells]
+            continue
+        found = [number_in(cell, decimal) for cell in cells]
+        wrong = [i for i, number in enumerate(found) if number is None and not is_missing(cells[i])]
+        if wrong:
+            at = grid.place(wrong[0], j, names[j])
+            raise TableError(f"{path} has {_refusal([cells[i] for i in wrong], at, decimal)}{turn}")
+        values[:, k] = [np.nan if number is None else number for number in found]
+    texts = (cell for j in others for cell in grid.columns[j])
+    if example := next((cell for cell in texts if is_grouped(cell, decimal)), ""):
+        said.append(f"separators of thousands were left out, as in {example!r}")
+    return values
+
+
+def _refusal(wrong: list[str], place: str, decimal: str) -> str:
+    """What is wrong with the first of some cells of a column, and what may be done about it."""
+    other = number_in(wrong[0], POINT if decimal == COMMA else COMMA) is not None
+    style = "comma" if decimal == COMMA else "point"
+    reason = f": decimals here need a {style}" if other else ""
+    more = f" ({counted(len(wrong) - 1, 'more such cell')} in this column)" if wrong[1:] else ""
+    texts = list(dict.fromkeys(wrong))
+    if len(texts) <= 4 and not other and not any("," in text for text in texts):
+        more += f"; if such cells are missing values, use --na {','.join(texts)!r}"
+    return f"{wrong[0]!r} in {place}, which is not a number{reason}{more}"

@@ -14,7 +14,6 @@ from orthospca.interface.tables._h5ad import read_h5ad
 from orthospca.interface.tables._missing import complete
 from orthospca.interface.tables._numbers import COMMA, POINT
 from orthospca.interface.tables._reading import Reading
-from orthospca.interface.tables._shape import without_numbering
 from orthospca.interface.tables._table import Table, TableError
 from orthospca.interface.tables._text import read_text
 
@@ -46,6 +45,7 @@ def read_table(
     transpose: bool = False,
     na: Sequence[str] = (),
     layer: str | None = None,
+    keep: Sequence[str] = (),
 ) -> Table:
     """Read a table of numbers, or raise :class:`TableError` with one sentence.
 
@@ -76,8 +76,10 @@ def read_table(
         Texts that stand for missing values, such as ``"<LOD"``, besides ``NA`` and its like.
     layer : str, optional
         Of an AnnData file, in the place of its ``X``.
+    keep : sequence of str
+        Columns that are variables although they look as if they numbered or named rows.
     """
-    reading = Reading(header, label, key, decimal, encoding, transpose, na, layer)
+    reading = Reading(header, label, key, decimal, encoding, transpose, na, layer, keep)
     return complete(read_as_it_is(File(path), reading).of_several(), missing)
 
 
@@ -96,7 +98,7 @@ def read_as_it_is(file: File, reading: Reading) -> Table:
             raise TableError(f"{file} is not an AnnData file, so it has no layer {reading.layer!r}")
         if kind in UNREAD:
             raise TableError(f"{file} is {UNREAD[kind]}: save it as .xlsx or as CSV")
-        return without_numbering(READERS[kind](file, reading))
+        return READERS[kind](file, reading)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise TableError(f"{file} cannot be read: {reason}") from None

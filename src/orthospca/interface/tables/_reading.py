@@ -16,6 +16,8 @@ class Reading:
         Whether the first line holds names.
     label : sequence of str
         Columns to leave out, by name or by number from 1.
+    keep : sequence of str
+        Columns that are variables although they look like labels, likewise.
     key : str or None
         The array of an NPZ file, the sheet of a workbook, or what marks genes of an AnnData file.
     decimal : {"point", "comma", ".", ","} or None
@@ -38,3 +40,4 @@ class Reading:
     transpose: bool = False
     na: Sequence[str] = ()
     layer: str | None = None
+    keep: Sequence[str] = ()

@@ -38,8 +38,8 @@ _NUMBERED_IF_DISTINCT = re.compile(
     r"|sample|samples|patient|subject|participant|person|respondent|donor|case|observation|obs|record",
     re.IGNORECASE,
 )
-#: What such columns are called where they are left out.
-NUMBERING = "row-number column"
+#: What such columns are called where they are left out, and what can be done about it.
+NUMBERING, KEEP = "row-number column", "; use --keep if it is a variable"
 #: Rows from which consecutive numbers are no coincidence.
 _FEWEST_NUMBERED = 5
 #: Differences between halves of a matrix, and from one on its diagonal, that printing may leave.
@@ -88,33 +88,32 @@ def numbers_rows(heading: str, distinct: bool) -> bool:
     return bool(_NUMBERED.fullmatch(words) or (distinct and _NUMBERED_IF_DISTINCT.fullmatch(words)))
 
 
-def without_numbering(table: Table) -> Table:
+def without_numbering(table: Table, kept: Sequence[str]) -> Table:
     """The table with what only numbers its rows among the labels, and a notice.
 
     That is a first column of consecutive whole numbers, and any column of whole numbers that is
-    called so.  A matrix is left as it is, and so are sparse data and rows that were columns.
+    called so, unless it is to be kept.  A matrix is left as it is, and so are sparse data and rows
+    that were columns.
     """
     if table.transposed or sparse.issparse(table.values) or kind_of_matrix(table):
         return table
     texts = {}
     for j, name in enumerate(table.columns):
-        if j and not (table.named and numbers_rows(name, distinct=True)):
-            continue
         cells = table.values[:, j]
-        if not (cells == np.round(cells)).all():
+        numbered = not j or (table.named and numbers_rows(name, distinct=True))
+        if name in kept or not numbered or not (cells == np.round(cells)).all():
             continue
         steps = np.diff(cells)
         counted = not j and len(cells) >= _FEWEST_NUMBERED and steps[0] in (1, -1)
         named = table.named and numbers_rows(name, len(np.unique(cells)) == len(cells))
         if named or (counted and (steps == steps[0]).all()):
             texts[name] = tuple(f"{cell:.0f}" for cell in cells.tolist())
-    left = table.without(np.array([table.columns.index(name) for name in texts]), NUMBERING)
-    labels = {**table.label_values, **texts}
+    left = table.without(np.array([table.columns.index(name) for name in texts]), NUMBERING, KEEP)
     return replace(
         left,
         labels=(*table.labels, *texts),
         row_names=table.row_names or distinct(texts),
-        label_values=labels,
+        label_values={**table.label_values, **texts},
     )
 
 

@@ -152,12 +152,12 @@ class Table:
             raise TableError(f"{self.path} has nothing to analyse: {rest} are constant")
         return self.without(constant, "constant column")
 
-    def without(self, columns: AnyArray, what: str) -> Table:
+    def without(self, columns: AnyArray, what: str, hint: str = "") -> Table:
         """The table without some columns, with a notice that says what they are."""
         if not len(columns):
             return self
         names = self._names(columns)
-        notice = f"left out {counted(len(names), what)}: {listed(names, MOST_LEFT_OUT)}"
+        notice = f"left out {counted(len(names), what)}: {listed(names, MOST_LEFT_OUT)}{hint}"
         kept = np.setdiff1d(np.arange(len(self.columns)), columns)
         return replace(
             self,

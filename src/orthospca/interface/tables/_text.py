@@ -14,7 +14,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 
 from orthospca.interface.tables._blocks import Blocks
 from orthospca.interface.tables._file import File
@@ -84,9 +83,7 @@ def _read_long(file: File, reading: Reading) -> Table:
         sample += stream.readline()
         grid, separator = _grid(file, sample, reading, [])
         start = "\n".join(sample.split("\n")[grid.lines[0] - 1 :])
-        blocks = Blocks(grid, reading, separator, file)
-        grid = blocks.read(start, stream)
-    return table_from_grid(file, grid, replace(reading, decimal=blocks.decimal))
+        return Blocks(grid, reading, separator, file).read(start, stream)
 
 
 def _decoded(file: File, encoding: str | None) -> tuple[str, list[str]]:
