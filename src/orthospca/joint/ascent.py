@@ -96,13 +96,17 @@ class SetSearch:
             self.best, self.value = [np.array(x) for x in components], value
 
     def begin(self, stagewise: Sequence[Array]) -> None:
+        """Take the stage-wise components; or unit vectors, so that there is always a set."""
+        if len(stagewise) == len(self.limits):
+            self.offer(stagewise)
+        chosen = single_features(self.Q, self._slots)
+        self.offer([np.eye(1, len(self.Q), j)[0] for j in chosen])
+
+    def improve_first(self, stagewise: Sequence[Array]) -> None:
         """Improve the stage-wise components, and sets on disjoint blocks."""
         n, K = len(self.Q), len(self.limits)
-        # Unit vectors are orthonormal and as sparse as can be: there is always a set.
-        self.offer([np.eye(1, n, j)[0] for j in single_features(self.Q, self._slots)])
         wanted = np.arange(0)
         if len(stagewise) == K:
-            self.offer(stagewise)
             self._improve(stagewise)
             wanted = np.flatnonzero(np.array(stagewise).any(axis=0))
         strongest = np.argsort(-self.Q.diagonal(), kind="stable")

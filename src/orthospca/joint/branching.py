@@ -45,15 +45,15 @@ class Node:
         Proved.
     values : list of arrays
         For each group, the value of each pattern, as computed.
-    usage : array of shape (groups, n) or None
-        How many components of each group use a feature, in the convex relaxation.
+    weights : list of pairs of arrays
+        For each group, some patterns and how many components have each in the convex relaxation.
     """
 
     groups: list[Group]
     root: Array
     upper: float = math.inf
     values: list[Array] = field(default_factory=list)
-    usage: Array | None = None
+    weights: list[tuple[IntArray, Array]] = field(default_factory=list)
 
 
 def split(node: Node, patterns: Patterns, disjoint: bool = False) -> list[Node] | None:
@@ -91,8 +91,9 @@ def _undecided(node: Node, inside: BoolArray) -> tuple[int, int] | None:
         share = inside[group.patterns].mean(axis=0)
         # Where the relaxation is whole everywhere, what is left is decided by the patterns.
         doubt = share * (1 - share)
-        if node.usage is not None:
-            usage = node.usage[g]
+        if node.weights:
+            which, weights = node.weights[g]
+            usage = weights @ inside[which]
             doubt = np.where(doubt > 0, np.abs(usage - np.round(usage)) + 1e-3 * doubt, 0.0)
         feature = int(np.argmax(doubt))
         if doubt[feature] > best:

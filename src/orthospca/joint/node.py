@@ -66,15 +66,22 @@ class Bounding:
         """Return nodes that hold every set of this one; None if each has one pattern left."""
         return split(node, self.patterns, self._disjoint)
 
-    def supports(self, node: Node) -> list[IntArray] | None:
-        """Return the patterns of a node that has one for each component."""
-        if any(len(group.patterns) != 1 for group in node.groups):
-            return None
-        return [
-            self._places[self.patterns.members(int(group.patterns[0]))]
-            for group in node.groups
-            for _ in range(group.count)
-        ]
+    def supports(self, node: Node) -> list[IntArray]:
+        """Return a pattern for each component: of much weight, with little in common with others.
+
+        They are those of the node where it has one for each component.
+        """
+        found, taken = [], np.zeros(self.patterns.n)
+        for g, group in enumerate(node.groups):
+            which, weights = group.patterns, np.ones(len(group.patterns))
+            if node.weights and len(which) > 1:
+                which, weights = node.weights[g]
+            for _ in range(group.count):
+                common = self.patterns.inside[which] @ taken / self.patterns.sizes[which]
+                i = int(which[np.argmax(weights * (1 - common))])
+                taken = np.maximum(taken, self.patterns.inside[i])
+                found.append(self._places[self.patterns.members(i)])
+        return found
 
     def tighten(self, node: Node, cut: float, effort: str, stop: Callable[[], bool]) -> None:
         """Lower the bound of a node, until it is at most ``cut`` or the effort is spent.
@@ -122,12 +129,7 @@ class Bounding:
                 # It has run away; what was found before is as good as ever.
                 break
             root = smoothed.root
-            node.usage = np.array(
-                [
-                    share @ self.patterns.inside[part]
-                    for share, part in zip(smoothed.shares, chosen, strict=True)
-                ]
-            )
+            node.weights = list(zip(chosen, smoothed.shares, strict=True))
         self.prove(node, cut)
 
     def prove(self, node: Node, cut: float) -> None:

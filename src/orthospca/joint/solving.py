@@ -132,14 +132,22 @@ class _JointSolve:
         watch = self.watch
         watch.begin_stage(0, 1)
         found = self._stagewise()
-        self._first_sets([c.vector for c in found.components])
+        stagewise = [c.vector for c in found.components]
+        self.search.begin(stagewise)
         if self.settings.proof:
+            self._first_sets(stagewise)
             # What a certificate can hold is the bound of one matrix, and nothing else is used.
             self._certify()
             self.note = "with a proof there is no branching, which a certificate does not hold"
             return self._result(Status.PROOF_LIMIT)
-        self.upper = min(self._spectral(), self._bound_of_stages(found))
+        # Bounds that cost little are often enough where features stand in for each other.
+        self.upper = self._bound_of_stages(found)
+        if not self._done:
+            self.upper = min(self.upper, self._spectral())
         self._report()
+        if not self._done:
+            self._first_sets(stagewise)
+            self._report()
         if not self._done:
             n = len(self.Q)
             if self._few:
@@ -188,7 +196,7 @@ class _JointSolve:
         share = math.inf if self._few else self.tuning.first_share
         part = _Part(self.watch, share * self.watch.seconds_left)
         self.search.stop = part.out_of_time
-        self.search.begin(stagewise)
+        self.search.improve_first(stagewise)
         for _ in range(self.tuning.first_steps * len(self.limits)):
             self.search.step()
         self.search.stop = self.watch.out_of_time

@@ -10,18 +10,19 @@ another.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.supports.best import complement_basis
 
-#: Directions of a plane that are tried, and steps of the search around the best of them.
-DIRECTIONS, STEPS = 12, 14
+#: Angles of a plane that are tried at once, and how often that is done around the best of them.
+ANGLES, ZOOMS = 12, 5
 #: Planes in which a direction is turned where more than two features are shared.
 PLANES = 3
-GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+#: A penalty for what is forbidden, relative to the form: it is to tell good angles from others.
+HARD = 1e6
 
 
 def turned(
@@ -63,10 +64,7 @@ def turned(
             across -= (across @ direction) * direction
             across /= np.linalg.norm(across)
 
-        def at(theta: float, d: Array = direction, e: Array = across) -> float:
-            return meeting.value(math.cos(theta) * d + math.sin(theta) * e)
-
-        theta = _best_angle(at)
+        theta = _best_angle(meeting, direction, across)
         candidate = math.cos(theta) * direction + math.sin(theta) * across
         found = meeting.best(candidate)
         if found is not None and found[0] > value + 1e-13 * abs(value):
@@ -75,19 +73,15 @@ def turned(
     return best
 
 
-def _best_angle(value: Callable[[float], float]) -> float:
-    """The best of some angles, and of those around it."""
-    step = math.pi / DIRECTIONS
-    angles = [i * step for i in range(DIRECTIONS)]
-    best = max(angles, key=value)
-    low, high = best - step, best + step
-    for _ in range(STEPS):
-        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        if value(left) >= value(right):
-            high = right
-        else:
-            low = left
-    return max((best, 0.5 * (low + high)), key=value)
+def _best_angle(meeting: _Meeting, direction: Array, across: Array) -> float:
+    """The best of some angles, then of some around it, and so on."""
+    best, width = 0.0, 0.5 * math.pi
+    for _ in range(ZOOMS):
+        angles = best + width * np.linspace(-1, 1, ANGLES + 1)
+        tried = np.outer(np.cos(angles), direction) + np.outer(np.sin(angles), across)
+        best = float(angles[np.argmax(meeting.values(tried))])
+        width *= 2 / ANGLES
+    return best
 
 
 class _Meeting:
@@ -105,11 +99,24 @@ class _Meeting:
         self.shared: IntArray = np.intersect1d(self.first, self.second)
         others = [x for k, x in enumerate(vectors) if k not in pair]
         self.others = np.column_stack([np.zeros((len(Q), 0)), *others])
+        self._bases = [
+            self._basis(pattern, np.eye(len(self.shared))) for pattern in (self.first, self.second)
+        ]
 
-    def value(self, direction: Array) -> float:
-        """What both have together, at most, for one direction; -inf if there is no such pair."""
-        found = self.best(direction)
-        return -math.inf if found is None else found[0]
+    def values(self, directions: Array) -> Array:
+        """What both have together, for each of some directions, about."""
+        total = np.zeros(len(directions))
+        for basis, along in zip(self._bases, (True, False), strict=True):
+            if basis.shape[1] == 0:
+                return total
+            form, meeting = basis.T @ self.Q @ basis, basis[self.shared]
+            images = directions @ meeting
+            forbidden = images[:, :, None] * images[:, None, :]
+            if along:
+                forbidden = meeting.T @ meeting - forbidden
+            penalty = HARD * float(np.abs(form).max())
+            total += np.linalg.eigvalsh(form - penalty * forbidden)[:, -1]
+        return total
 
     def best(self, direction: Array) -> tuple[float, Array, Array] | None:
         """The best pair for one direction."""
@@ -121,15 +128,18 @@ class _Meeting:
             return None
         return first[0] + second[0], first[1], second[1]
 
-    def _best_on(self, pattern: IntArray, meeting: Array) -> tuple[float, Array] | None:
-        """The best vector on a pattern whose part on the shared features is in a subspace."""
+    def _basis(self, pattern: IntArray, meeting: Array) -> Array:
+        """Vectors on a pattern, orthogonal to the others, with the shared part in a subspace."""
         n, own = len(self.Q), np.setdiff1d(pattern, self.shared)
         basis = np.zeros((n, len(own) + meeting.shape[1]))
         basis[own, np.arange(len(own))] = 1.0
         basis[np.ix_(self.shared, np.arange(len(own), basis.shape[1]))] = meeting
         left = complement_basis(basis.T @ self.others)
-        if left is not None:
-            basis = basis @ left
+        return basis if left is None else basis @ left
+
+    def _best_on(self, pattern: IntArray, meeting: Array) -> tuple[float, Array] | None:
+        """The best vector on a pattern whose part on the shared features is in a subspace."""
+        basis = self._basis(pattern, meeting)
         if basis.shape[1] == 0:
             return None
         values, vectors = np.linalg.eigh(basis.T @ self.Q @ basis)
