@@ -62,6 +62,7 @@ def hard() -> np.ndarray:
         OrthogonalSparsePCA(covariance="correlation", sparsity=3),
         OrthogonalSparsePCA(method="eigenvalue", sparsity=2, gap=1e-9),
         OrthogonalSparsePCA(sparsity=1, proof=True),
+        OrthogonalSparsePCA(relation="uncorrelated", sparsity=3),
         OrthogonalSparsePCA(1, [2], method="enumeration", covariance="correlation", n_jobs=2),
     ]
 )
@@ -801,13 +802,14 @@ def test_as_many_components_as_explain_a_share(wine, share):
     assert fitted.status_ is Status.OPTIMAL and fitted.result_.sparsity == same.result_.sparsity
 
 
-def test_a_share_that_is_not_reached(wine, monkeypatch):
+def test_a_share_that_is_not_reached(wine):
     """Tests the limit, and what a share does not go with."""
-    monkeypatch.setattr(module, "MOST_FOR_SHARE", 3)
+    estimator = OrthogonalSparsePCA(0.9, 2, covariance="correlation")
+    estimator._most_for_share = 3
     with pytest.warns(UserWarning, match=r"n_components=0.9 was asked for, but the 3 components f"):
-        fitted = OrthogonalSparsePCA(0.9, 2, covariance="correlation").fit(wine)
+        fitted = estimator.fit(wine)
     assert fitted.n_components_ == 3
-    for options in ({"proof": True}, {"objective": "joint"}):
+    for options in ({"proof": True}, {"objective": "joint"}, {"relation": "uncorrelated"}):
         with pytest.raises(
             ValueError, match=r"n_components=0.9 must be an integer with proof=True"
         ):
@@ -832,6 +834,85 @@ def test_parts_are_as_good_as_all(wine, counts, covariance, kind):
         np.testing.assert_allclose(parts.components_, whole.components_, atol=1e-6)
         np.testing.assert_allclose(parts.mean_, whole.mean_)
         np.testing.assert_allclose(parts.scale_, whole.scale_)
+
+
+def test_parts_are_solved_when_something_is_asked(wine):
+    """Tests that taking in rows solves nothing, and that more of them are solved anew."""
+    X = StandardScaler().fit_transform(wine)
+    heard = []
+    estimator = OrthogonalSparsePCA(2, 3)
+    estimator._find, find = lambda *a: heard.append(a) or find(*a), estimator._find
+    with pytest.raises(AttributeError, match="has no attribute 'components_'"):
+        estimator.components_  # noqa: B018
+    with pytest.raises(NotFittedError):
+        estimator.transform(X)
+    for row in X[:100]:
+        estimator.partial_fit(row[None])
+    assert not heard
+    assert estimator.components_.shape == (2, 13) and estimator.status_ is Status.OPTIMAL
+    assert len(heard) == 1
+    estimator.partial_fit(X[100:])
+    np.testing.assert_allclose(
+        estimator.transform(X), OrthogonalSparsePCA(2, 3).fit(X).transform(X), atol=1e-9
+    )
+    assert len(heard) == 2
+    again = pickle.loads(pickle.dumps(OrthogonalSparsePCA(2, 3).partial_fit(X)))
+    np.testing.assert_allclose(again.components_, estimator.components_, atol=1e-9)
+    assert OrthogonalSparsePCA(1, 3).partial_fit(X).set_params(sparsity=2).result_.sparsity == (2,)
+    with pytest.raises(ValueError, match="X must have more than 1 observation in all, got 1"):
+        OrthogonalSparsePCA(1, 3).partial_fit(X[:1]).components_  # noqa: B018
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_uncorrelated_scores(wine, dtype):
+    """Tests scores, the way back, shares and the covariance of loadings that are not orthogonal."""
+    Z = StandardScaler().fit_transform(wine).astype(dtype)
+    X, tolerance = Z * 3 + 7, 1e-4 if dtype is np.float32 else 1e-10
+    fitted = OrthogonalSparsePCA(4, 4, relation="uncorrelated", covariance="correlation").fit(X)
+    V, scores = fitted.components_, fitted.transform(X)
+    assert V.dtype == scores.dtype == dtype
+    assert np.abs(V @ V.T - np.eye(4)).max() > 0.01
+    C = np.cov(scores.T.astype(float))
+    np.testing.assert_allclose(C, np.diag(fitted.explained_variance_), atol=1e2 * tolerance)
+    P = np.linalg.pinv(V.astype(float)) @ V
+    Z = (X - fitted.mean_) / fitted.scale_
+    back = fitted.inverse_transform(scores)
+    np.testing.assert_allclose((back - fitted.mean_) / fitted.scale_, Z @ P, atol=1e2 * tolerance)
+    share = np.square(Z @ P).sum() / np.square(Z).sum()
+    assert fitted.score(X) == pytest.approx(share, rel=tolerance)
+    assert share > fitted.explained_variance_ratio_.sum()
+    assert fitted.noise_variance_ == pytest.approx(13 * (1 - share) / 9, rel=tolerance)
+    model = fitted.get_covariance() / np.outer(fitted.scale_, fitted.scale_)
+    np.testing.assert_allclose(V @ model @ V.T, C, atol=1e2 * tolerance)
+    assert np.trace(model) == pytest.approx(13, rel=tolerance)
+    assert clone(fitted).get_params()["relation"] == "uncorrelated"
+    assert "uncorrelated scores" in fitted.result_.summary()
+    with pytest.raises(ValueError, match="relation must be one of"):
+        OrthogonalSparsePCA(2, 3, relation="apart").fit(X)
+
+
+def test_uncorrelated_scores_of_few_dimensions():
+    """Tests vectors that depend on each other, as they do where the data have fewer dimensions."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 5))
+    fitted = OrthogonalSparsePCA(5, 3, relation="uncorrelated", eps=1e-9).fit(X)
+    V, Z = fitted.components_, X - X.mean(axis=0)
+    rank = np.linalg.matrix_rank(V, tol=1e-9)
+    assert rank < len(V) == 5
+    projected = Z @ np.linalg.pinv(V, 1e-9) @ V
+    share = np.square(projected).sum() / np.square(Z).sum()
+    np.testing.assert_allclose(fitted.score(X), share)
+    back = fitted.inverse_transform(fitted.transform(X))
+    np.testing.assert_allclose(back - fitted.mean_, projected, atol=1e-9)
+    rest = (1 - share) * np.trace(np.cov(X.T)) / (5 - rank)
+    np.testing.assert_allclose(fitted.noise_variance_, rest)
+
+
+def test_the_seed_reaches_the_search():
+    """Tests that whole numbers and generators become the seed of the search."""
+    drawn = int(np.random.RandomState(3).randint(2**31))
+    for given, seed in ((None, 0), (7, 7), (np.random.RandomState(3), drawn)):
+        assert OrthogonalSparsePCA(random_state=given)._settings().random_state == seed
 
 
 def test_fit_forgets_parts(wine):

@@ -29,7 +29,7 @@ from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
 from orthospca.model.printing import ProgressPrinter
 from orthospca.model.problem import Problem
-from orthospca.model.result import Component, Result, Status
+from orthospca.model.result import Component, Result, Status, noted
 from orthospca.model.settings import Settings
 from orthospca.model.validation import names_of, validate_names, validate_path
 from orthospca.numerics.exact import total_down
@@ -183,7 +183,7 @@ def solve(
         of ``logging``, at the level INFO of the logger ``"orthospca"``.
     reference : array-like of shape (n, n), or DataCovariance, optional
         The covariance of another sample of the same features: ``Q - contrast·reference`` is solved,
-        what varies in one condition and not in the other.
+        what varies in one condition and not in the other.  ``note`` says what is certified.
     contrast : float
         How much the reference counts.
 
@@ -211,9 +211,10 @@ def solve(
     )
     values = (include, exclude, relation, previous, nonnegative, start)
     asked = dict(zip(DEMANDED, values, strict=True))
+    note = ""
     if reference is not None:
         feature_names = names_of(Q) if feature_names is None else feature_names
-        Q = contrasted(Q, reference, contrast)
+        Q, note = contrasted(Q, reference, contrast)
     elif contrast != 1.0:
         raise InputError(f"contrast weighs a reference, and none is given; got {contrast!r}")
     together = objective == "joint"
@@ -223,7 +224,7 @@ def solve(
     path = validate_path("resume", resume)
     result = solve_with(*given, resume=path, names=feature_names, asked=asked)
     teller.close()
-    return result
+    return noted(result, note)
 
 
 def solve_with(
@@ -342,7 +343,7 @@ def _result(
     together: float,
 ) -> Result:
     """What was asked and what was found, in one piece."""
-    return Result(
+    result = Result(
         stages=found.components,
         n_features=problem.n_features,
         sparsity=problem.sparsity,
@@ -354,13 +355,14 @@ def _result(
         history=tuple(watch.journal.history),
         feature_names=problem.feature_names,
         total_variance=problem.total_variance,
-        note="; ".join(filter(None, (note, _on_ties(problem)))),
+        note=note,
         known_path=found.path,
         certificate=certificate,
         objective=str(settings.objective),
         joint_upper_bound=together,
         asked=problem.demands.manifest(),
     )
+    return noted(result, _on_ties(problem))
 
 
 def _on_ties(problem: Problem | DataProblem) -> str:

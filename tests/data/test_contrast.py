@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+from fractions import Fraction
+from itertools import combinations
+from operator import mul
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from orthospca import DataCovariance, OrthogonalSparsePCA, solve
+from orthospca.data.contrast import contrasted
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +73,60 @@ def test_bad_references(samples, reference, contrast, said):
         solve(np.cov(samples[0].T), 2, reference=reference, contrast=contrast)
     with pytest.raises(ValueError, match=said):
         OrthogonalSparsePCA(1, 2, reference=reference, contrast=contrast).fit(samples[0])
+
+
+@pytest.mark.parametrize("correlation", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_certified_is_said(seed: int, correlation: bool) -> None:
+    """Tests, in rational numbers, that a contrast and its bounds err by what the note says."""
+    rng = np.random.default_rng(seed)
+    X, background = (
+        (rng.standard_normal((m, 5)) + rng.uniform(0, 10)) * 10.0 ** rng.uniform(-3, 3, 5)
+        for m in (9, 200)
+    )
+    weight = float(rng.uniform(0, 3))
+    kind = "correlation" if correlation else "empirical"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that features differ much
+        fitted = OrthogonalSparsePCA(
+            1, 2, covariance=kind, reference=background, contrast=weight
+        ).fit(X)
+    data = DataCovariance(X, correlation=correlation)
+    results = [fitted.result_]
+    if not correlation:
+        results.append(solve(data, 2, reference=DataCovariance(background), contrast=weight))
+    C, R = (_exact(part) for part in (data, DataCovariance(background)))
+    s = [Fraction(x) for x in fitted.scale_.tolist()]
+    exact = [
+        [C[i][j] - Fraction(weight) * R[i][j] / (s[i] * s[j]) for j in range(5)] for i in range(5)
+    ]
+    formed = contrasted(data, DataCovariance(background), weight, fitted.scale_)[0]
+    error = np.array(
+        [[float(Fraction(formed[i, j]) - exact[i][j]) for j in range(5)] for i in range(5)]
+    )
+    for result in results:
+        said = re.search(r"changes no variance by more than (\S+)$", result.note)
+        assert said is not None
+        radius = float(said[1])
+        assert 0 < np.abs(np.linalg.eigvalsh(error)).max() <= radius
+        assert radius < 1e-9 * np.abs(formed).max()
+        for i, j in combinations(range(5), 2):
+            # A 2 × 2 matrix has no eigenvalue above a bound whose difference to it is definite.
+            upper = Fraction(result.upper_bounds[0]) + Fraction(radius)
+            a, b, c = upper - exact[i][i], upper - exact[j][j], exact[i][j]
+            assert a >= 0 and b >= 0 and a * b >= c * c
+
+
+def _exact(data: DataCovariance) -> list[list[Fraction]]:
+    """The products of the centred columns, in rational numbers."""
+    columns = [[Fraction(x) for x in column] for column in data.factor(np.arange(5)).T.tolist()]
+    return [[sum(map(mul, a, b), Fraction(0)) for b in columns] for a in columns]
+
+
+def test_matrices_are_subtracted_as_they_are() -> None:
+    """Tests that the note speaks of subtraction alone where matrices were given."""
+    found = solve(np.diag([3.0, 1.0]), 1, reference=np.eye(2), contrast=0.1)
+    assert float(found.note.split()[-1]) < 1e-13
 
 
 def test_a_contrast_with_nothing() -> None:

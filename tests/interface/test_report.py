@@ -360,7 +360,7 @@ def test_deflation(tmp_path):
     result = solve(part.matrix, 3, 2, method="deflation")
     write_report(tmp_path / "r.html", [replace(part, result=result)])
     _, text = parse(tmp_path / "r.html")
-    assert "not orthogonal: their variances overlap" in text
+    assert "not orthogonal: their variances do not add up" in text
     assert "in the adjusted matrix" in text
     assert not re.search("together [0-9.]+ %", text)
     first = result.stages[0]

@@ -65,7 +65,7 @@ class RunningMoments:
     def covariance(self, correlation: bool) -> tuple[Array, Array]:
         """The covariance or correlation matrix, and what rows are divided by for it."""
         if self.count <= 1:
-            raise InputError(f"sample_weight must count more than 1 observation, got {self.count}")
+            raise InputError(f"X must have more than 1 observation in all, got {self.count:g}")
         Q = self.scatter / (self.count - 1)
         constant = is_constant(Q.diagonal(), self.mean, self.n_samples)
         Q[constant], Q[:, constant] = 0.0, 0.0

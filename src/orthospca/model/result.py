@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, overload
@@ -372,3 +372,8 @@ class Result:
     def load(cls, path: str | Path) -> Result:
         """Read a result that :meth:`save` wrote."""
         return cls(**saving.read_fields(path))
+
+
+def noted(result: Result, *notes: str) -> Result:
+    """Return the same, with more to say."""
+    return replace(result, note="; ".join(filter(None, (result.note, *notes))))

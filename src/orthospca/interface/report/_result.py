@@ -293,8 +293,8 @@ def _variance(section: Section) -> Panel:
     if not result.orthogonal:
         which = "found by deflation" if result.method == "deflation" else "with uncorrelated scores"
         meaning = (
-            f"Components {which} are not orthogonal: their variances overlap, and their "
-            "total would mean nothing."
+            f"Components {which} are not orthogonal: their variances do not add up to what they "
+            "explain together."
         )
     elif not (math.isfinite(total) and total > 0.0):
         meaning = "The matrix has no positive trace, so there is no total to take a share of."
