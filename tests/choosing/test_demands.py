@@ -189,8 +189,8 @@ def test_non_negative_everywhere() -> None:
     assert pca.get_params()["nonnegative"] is True
 
 
-def test_uncorrelated_where_nothing_is_added_up() -> None:
-    """Tests paths, and one sentence where what components explain is added up."""
+def test_paths_of_uncorrelated_scores() -> None:
+    """Tests that every sparsity has uncorrelated scores, and that nothing is added up."""
     X = np.random.default_rng(6).standard_normal((40, 6))
     Q = np.cov(X.T)
     for result in sparsity_path(Q, [2, 3], n_components=3, relation="uncorrelated").results:
@@ -198,11 +198,55 @@ def test_uncorrelated_where_nothing_is_added_up() -> None:
         assert np.abs(products - np.diag(products.diagonal())).max() < 1e-11
         assert np.isnan(result.joint_upper_bound)
         assert not result.orthogonal
-    sentence = "relation must be 'orthogonal' or 'disjoint' here, got 'uncorrelated'"
-    for ask in (
-        lambda: stability(X, 2, relation="uncorrelated"),
-        lambda: cross_validate_sparsity(X, [2], relation="uncorrelated"),
-        lambda: OrthogonalSparsePCA(2, 3, relation="uncorrelated").fit(X),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            ask()
+
+
+def test_uncorrelated_scores_in_other_rows() -> None:
+    """Tests that folds and resamples are fitted as was asked, and that shares held out add up."""
+    X = table(5)
+    asked = {"relation": "uncorrelated"}
+    found = stability(X, 3, 3, n_resamples=4, **asked)
+    assert not found.result.orthogonal
+    assert found.frequencies.shape == (3, 6)
+    folds = [(np.arange(10, 40), np.arange(10))]
+    tested = cross_validate_sparsity(X, [2, 4], 3, cv=folds, **asked)
+    rest, held = X.to_numpy()[10:], X.to_numpy()[:10] - X.to_numpy()[10:].mean(axis=0)
+    for i, p in enumerate(tested.sparsities):
+        V = solve(np.cov(rest.T), p, 3, **asked).components
+        projected = held @ np.linalg.pinv(V) @ V
+        share = np.square(projected).sum() / np.square(held).sum()
+        assert tested.mean[i] == pytest.approx(share, rel=1e-9)
+        P = np.linalg.pinv(V) @ V
+        C = np.cov(rest.T)
+        assert tested.fitted_mean[i] == pytest.approx(np.trace(P @ C) / np.trace(C), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("relation", ["disjoint", "uncorrelated"])
+def test_alternatives_of_a_later_component(relation: str, seed: int) -> None:
+    """Tests the list of a second stage against the best vector of every support."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 7)) @ rng.standard_normal((7, 7))
+    Q = np.cov(X.T)
+    first = solve(Q, 3).components
+    listed = []
+    for T in combinations(range(7), 3):
+        part = Q[np.ix_(T, T)]
+        if relation == "disjoint":
+            if not first[0, list(T)].any():
+                listed.append((np.linalg.eigvalsh(part)[-1], T))
+            continue
+        image = (Q @ first[0])[list(T)]
+        N = np.linalg.svd(image[None])[2][1:].T
+        listed.append((np.linalg.eigvalsh(N.T @ part @ N)[-1], T))
+    level = 0.7 * max(listed)[0]
+    expected = sorted((pair for pair in listed if pair[0] >= level), reverse=True)
+    for given in (Q, DataCovariance(X)):
+        found = alternatives(given, 3, 0.3, previous=first, relation=relation)
+        assert found.complete
+        assert [tuple(T.tolist()) for T in found.supports] == [T for _, T in expected]
+        np.testing.assert_allclose(found.variances, [v for v, _ in expected], rtol=1e-9)
+    with pytest.raises(ValueError, match="relation must be one of"):
+        alternatives(Q, 3, relation="other")
+    if relation == "uncorrelated":
+        with pytest.raises(ValueError, match="proof=True cannot be asked for with relation='unc"):
+            alternatives(Q, 3, previous=first, relation=relation, proof=True)

@@ -11,14 +11,13 @@ import numpy as np
 
 from orthospca._methods import Objective
 from orthospca._typing import Array
-from orthospca.choosing._loadings import Loadings
+from orthospca.choosing._loadings import Loadings, basis_of
 from orthospca.choosing._running import Share, heartbeat, worst
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
 from orthospca.facade import solve_with
 from orthospca.joint.bound import spectral_bound
 from orthospca.model.demands import NOT_ORTHOGONAL
-from orthospca.model.given import DEPENDENT
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_covariance
@@ -58,7 +57,7 @@ class Search:
         X = self.read.vectors
         sizes = np.count_nonzero(X, axis=1).tolist()
         cosines = np.minimum(np.abs(np.tril(X @ X.T, -1)), 1.0)
-        basis, kept = _basis(X)
+        basis, kept = basis_of(X)
         # What holds for every vector of a size holds for those orthogonal to others too.
         firsts = sorted(set(sizes))
         self.total = len(firsts) + len(X) - 1 + self.together
@@ -196,15 +195,3 @@ def ordinary_bound(
     upper = add_up(spectral_bound(0.5 * (G + G.T), count), mul_up(float(count), slack))
     root = raised(math.sqrt(max(upper, 0.0)), 1)
     return add_up(upper, mul_up(2.0 * doubt, root), mul_up(doubt, doubt)) if doubt else upper
-
-
-def _basis(X: Array) -> tuple[Array, Array]:
-    """Orthonormal rows, each what is left of a vector when those before are projected out.
-
-    And which vectors they are of: those that are combinations of others, or nearly so, have none.
-    """
-    kept: list[int] = []
-    for k in range(len(X)):
-        if np.linalg.svd(X[[*kept, k]], compute_uv=False)[-1] >= 2 * DEPENDENT:
-            kept.append(k)
-    return np.linalg.qr(X[kept].T)[0].T, np.array(kept)

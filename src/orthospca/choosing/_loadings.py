@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from orthospca._errors import InputError
-from orthospca._typing import Array
+from orthospca._typing import Array, IntArray
+from orthospca.model.given import DEPENDENT
 from orthospca.model.validation import column_name, listed
 
 
@@ -157,3 +158,15 @@ def _matched(values: Array, own: list[str], names: Sequence[str]) -> tuple[Array
         return found, ()
     have = "has" if len(missing) == 1 else "have"
     return found, (f"{listed([*map(repr, missing)])} {have} no loadings, and count as zero",)
+
+
+def basis_of(X: Array) -> tuple[Array, IntArray]:
+    """Orthonormal rows, each what is left of a vector when those before are projected out.
+
+    And which vectors they are of: those that are combinations of others, or nearly so, have none.
+    """
+    kept: list[int] = []
+    for k in range(len(X)):
+        if np.linalg.svd(X[[*kept, k]], compute_uv=False)[-1] >= 2 * DEPENDENT:
+            kept.append(k)
+    return np.linalg.qr(X[kept].T)[0].T, np.array(kept)

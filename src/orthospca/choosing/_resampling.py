@@ -21,7 +21,7 @@ from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.sparse import SparseColumns
 from orthospca.facade import solve_with
-from orthospca.model.demands import NO_DEMANDS, Demands, refuse_uncorrelated
+from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import (
@@ -149,7 +149,6 @@ class Asked:
 
     def demanding(self, include: Any, exclude: Any, relation: Any, *others: Any) -> Asked:
         """Return the same, with what is asked beyond the sparsity, as given."""
-        refuse_uncorrelated(relation)
         n = self.rows.shape[1]
         count = validate_integer("n_components", self.n_components, 1, n, "the number of features")
         smallest = validate_sparsity(self.sparsities[0], count, n)

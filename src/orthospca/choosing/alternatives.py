@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from orthospca._errors import InputError
+from orthospca._methods import Relation
 from orthospca._typing import Array, IntArray
 from orthospca.certificate.files import Certificate
 from orthospca.certificate.listing import make_list_certificate
@@ -27,6 +28,7 @@ from orthospca.numerics.rigor import ORTHOGONALITY
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.paths.shown import Shown, Table
 from orthospca.routes import certified_by, read_matrix
+from orthospca.search.stages import images_of
 
 __all__ = ["Alternatives", "alternatives"]
 
@@ -163,6 +165,7 @@ def alternatives(
     proof: bool = False,
     include: Any = None,
     exclude: Any = None,
+    relation: str = "orthogonal",
 ) -> Alternatives:
     """List every support whose variance is within a tolerance of the best component's.
 
@@ -179,7 +182,8 @@ def alternatives(
         How far below the best variance, relative to it, a support may be.
     previous : array-like of shape (k, n), optional
         Components that the vectors must be orthogonal to, as rows: the alternatives are then those
-        of the next stage.  A feature that one of them uses alone is in none of the supports.
+        of the next stage.  A feature that one of them uses alone is in none of the supports.  They
+        are orthonormal, unless ``relation`` is another.
     max_supports : int
         List at most so many; with more of them ``complete`` is false.
     gap : float
@@ -193,6 +197,9 @@ def alternatives(
         Whether to keep a certificate of the list, for :func:`orthospca.verify`.
     include, exclude : sequence of str or int, optional
         Features, by name or number, that every support has to contain, or must not contain.
+    relation : {"orthogonal", "disjoint", "uncorrelated"}
+        To the vectors of ``previous``, as in :func:`orthospca.solve`: orthogonal to them, without
+        their features, or with scores that are not correlated with theirs (without ``proof``).
 
     Returns
     -------
@@ -215,17 +222,27 @@ def alternatives(
     reader = DataProblem if isinstance(Q, DataCovariance) else Problem
     problem: Problem | DataProblem = reader.validate(Q, sparsity, 1)
     names = validate_names(feature_names, problem.n_features, problem.feature_names)
-    before = _validate_previous(previous, problem.n_features, settings.proof)
-    demands = Demands.validate(
-        problem.sparsity, problem.n_features, names, include=include, exclude=exclude
-    )
+    n, asked = problem.n_features, (include, exclude, relation)
+    plain = relation == Relation.ORTHOGONAL
+    demands = Demands.validate(problem.sparsity, n, names, *asked, None if plain else previous)
+    before = _orthonormal(previous, n, settings.proof) if plain else demands.before(n)
+    if demands.disjoint:
+        excluded = tuple(demands.stage(0, before).excluded.tolist())
+        before, demands = before[:, :0], replace(demands, exclude=(excluded,))
+    if demands.uncorrelated and settings.proof:
+        raise InputError("proof=True cannot be asked for with relation='uncorrelated'")
+    demands = replace(demands, previous=None, relation=Relation.ORTHOGONAL)
     problem = replace(problem, demands=demands)
-    small = problem.n_features <= settings.tuning.wide.formed
-    if isinstance(problem, DataProblem) and small:
+    small = n <= settings.tuning.wide.formed
+    if isinstance(problem, DataProblem) and (small or relation == Relation.UNCORRELATED):
         with watch.listening():
             problem = read_matrix(problem, settings, watch)
     with watch.listening(), single_threaded_blas():
         certified = certified_by(problem) if settings.proof else None
+        if relation == Relation.UNCORRELATED:
+            if isinstance(problem, DataProblem):
+                raise InputError(f"time_limit must be long enough to read Q, got {time_limit}")
+            before = images_of(problem.covariance, before)
         near = NearSearch(problem, before, settings, watch).run(tolerance, most)
     certificate = None
     if certified is not None and not near.note:
@@ -247,7 +264,7 @@ def alternatives(
     )
 
 
-def _validate_previous(previous: Any, n: int, proof: bool) -> Array:
+def _orthonormal(previous: Any, n: int, proof: bool) -> Array:
     """Return components as columns; for a proof they must be as exact as a checker asks for."""
     if previous is None:
         return np.zeros((n, 0))

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
+from orthospca.choosing._loadings import basis_of
 from orthospca.choosing._resampling import Asked, Rows, settings_of
 from orthospca.choosing._running import Share, end_of, worst
 from orthospca.choosing.selection import Counter
@@ -35,7 +36,9 @@ class CrossValidation(Shown):
     and scaled by them, is z.  What is measured is the mean of ``(x_kᵀz)²`` over the rows of the
     fold, as a share of the mean of ``‖z‖²``.  The components are orthonormal, so the shares of
     several add up to ``Σ‖Pz‖² / Σ‖z‖²``, P being the projection onto their span: 1 minus the
-    relative squared error of reconstructing the fold from its scores, between 0 and 1.
+    relative squared error of reconstructing the fold from its scores, between 0 and 1.  With
+    ``relation="uncorrelated"`` they are not orthonormal: what is left of each when those before are
+    projected out, at unit length, is then in the place of ``x_k``, so that the shares add up.
 
     Attributes
     ----------
@@ -302,10 +305,14 @@ def _measure(
     total = sum_of_squares(held, covariance.mean, covariance.scale, np.ones(len(test)))
     shares, fitted = np.full((2, len(results), asked.n_components), math.nan)
     for i, result in enumerate(results):
-        fitted[i, : len(result)] = result.variances / result.total_variance
-        for k, component in enumerate(result):
-            used = component.support
-            z = held[:, used].toarray() if sparse.issparse(held) else held[:, used]
-            scores = ((z - covariance.mean[used]) / covariance.scale[used]) @ component.vector[used]
-            shares[i, k] = float(scores @ scores) / total if total > 0 else math.nan
+        kept: IntArray = np.arange(len(result))
+        basis, variances = result.components, result.variances
+        if not result.orthogonal:
+            basis, kept = basis_of(basis)
+            variances = np.array(covariance.variances(list(basis)))
+        used = np.flatnonzero(basis.any(axis=0))
+        z = held[:, used].toarray() if sparse.issparse(held) else held[:, used]
+        scores = ((z - covariance.mean[used]) / covariance.scale[used]) @ basis[:, used].T
+        fitted[i, kept] = variances / result.total_variance
+        shares[i, kept] = np.square(scores).sum(axis=0) / (total if total > 0 else math.nan)
     return shares, fitted, worst([result.status for result in results], None)

@@ -300,15 +300,6 @@ class Demands:
         return tuple(np.flatnonzero(row) for row in rows)
 
 
-def refuse_uncorrelated(relation: Any) -> None:
-    """Refuse components that are not orthogonal, where what they explain is added up."""
-    if relation == Relation.UNCORRELATED:
-        raise InputError(
-            "relation must be 'orthogonal' or 'disjoint' here, got 'uncorrelated': what components "
-            "explain adds up only if they are orthogonal"
-        )
-
-
 #: Nothing beyond the sparsity, of any component.
 NO_DEMANDS = Demands()
 
