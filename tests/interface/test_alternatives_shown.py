@@ -139,10 +139,8 @@ def test_section_of_a_report(tmp_path):
         for value, support in zip(found.variances, found.supports, strict=True):
             assert f"{value:#.6g}" in text
             assert ", ".join(found.names(support)) in text
-    label = re.search(r'aria-label="(Grid: which[^"]*)"', page)
-    assert label is not None
-    assert label[1] == "Grid: which of 6 variables are in each of 4 choices; in all of them: " \
-        "topdiam, length."  # fmt: skip
+    label = re.search(r'aria-label="(4 choices within 5 %[^"]*)"', page)
+    assert label is not None and label[1].endswith(": 6 rows, 4 columns (choices, the best first).")
     result.report(tmp_path / "same.html", Q, alternatives=lists)
     assert "4 choices of variables within 5 %" in texts_of(tmp_path / "same.html")
     write_report(path, [Section("Pitprops", result, Q)])

@@ -85,7 +85,7 @@ def test_hollow_points_are_named():
     pytest.importorskip("matplotlib")
     for is_open in (True, False):
         line = Line("certified", [1, 2], [3.0, 4.0], hollow=[False, is_open])
-        spec = XY("x", "X", "", "", [line], Axis("p"), Axis("v"))
+        spec = XY("x", "X", "", [line], Axis("p"), Axis("v"))
         legend = [text.get_text() for text in draw(spec).get_legend().get_texts()]
         assert ("gap open" in legend) is ("gap open" in texts_of(render(spec).svg)) is is_open
 
@@ -93,7 +93,7 @@ def test_hollow_points_are_named():
 def test_shades():
     """Tests colours: linear with sign, logarithmic from the floor on, nothing for zero and NaN."""
     values = np.array([[0.0, -0.5], [1.0, np.nan]])
-    grid = Grid("g", "G", "", "", values, ["a", "b"], ["1", "2"])
+    grid = Grid("g", "G", "", values, ["a", "b"], ["1", "2"])
     assert grid.shades().tolist() == [[0.0, -0.5], [1.0, 0.0]]
     assert grid.cells() == [(0, 1), (1, 0)]
     logarithmic = replace(grid, values=np.array([[1e-4, 1e-2]]), floor=1e-4, largest=1.0)

@@ -61,19 +61,22 @@ class Run(NamedTuple):
 def experiments(small_matrix, tmp_path_factory) -> Run:
     """All experiments, run once."""
     folder, printed = tmp_path_factory.mktemp("paper") / "out", io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
-        patch.setattr(
-            _run, "load_covcolon", lambda order=9: (small_matrix[:order, :order], "random")
-        )
-        found = _run.run_paper(folder, plan=TINY)
+    with contextlib.redirect_stdout(printed):
+        found = _run.run_paper(folder, TINY, leading(small_matrix))
     return Run(found, folder, printed.getvalue())
+
+
+def leading(Q: np.ndarray):
+    """What loads the leading part of a matrix."""
+    return lambda order: (Q[:order, :order], "random")
 
 
 @functools.cache
 def split_genes(p: int, threshold: float) -> Split:
     """The genes, split into blocks and solved as a whole."""
     Q, _ = load_covcolon()
-    return split(Q, p, 20, threshold, ("enumeration",), TINY)
+    (made,) = split(Q, p, 20, threshold, ("enumeration",), TINY)
+    return made
 
 
 @pytest.mark.parametrize("p", [3, 5, pytest.param(8, marks=pytest.mark.slow)])
@@ -109,12 +112,15 @@ def test_where_the_components_end(data_folder, optima):
     assert counts == {3: 20, 5: 17, 8: 10}
 
 
-def test_derived_matrix(data_folder, monkeypatch):
+def test_derived_matrix(data_folder, tmp_path, monkeypatch):
     """Tests that the matrix derived from the expression data agrees with the published one."""
     published, _ = load_covcolon()
     derived = datasets.load_colon(variant="covcolon").covariance()[:20, :20]
     np.testing.assert_allclose(derived, published, rtol=2e-4)
-    monkeypatch.setattr(Path, "is_file", lambda path: "CovColon" not in path.name)
+    for file in Path(data_folder).iterdir():
+        if "CovColon" not in file.name:
+            (tmp_path / file.name).symlink_to(file)
+    monkeypatch.setenv("ORTHOSPCA_DATA", str(tmp_path))
     matrix, origin = load_covcolon()
     assert origin == "derived from the expression data"
     np.testing.assert_array_equal(matrix, derived)
@@ -143,18 +149,15 @@ def test_the_plain_loop_is_right(small_matrix):
     assert not extrapolated
 
 
-def test_extrapolation(small_matrix, monkeypatch):
-    """Tests that a sample is scaled to the number of supports."""
-    monkeypatch.setattr(_plain, "SMALL", 0)
-    ticks = itertools.count()
-    monkeypatch.setattr(_plain.time, "perf_counter", lambda: float(next(ticks)))
+def test_extrapolation(small_matrix):
+    """Tests that a sample is scaled to the number of supports, and the shortest time counts."""
     run = orthogonal_run(small_matrix, 3, 2, "enumeration")
-    seconds, extrapolated = _plain.time_plain(small_matrix, 3, run.components, 2, sample=7)
-    assert extrapolated and seconds == pytest.approx(2 * 84 / 7)
-    durations = iter((5.0, 1.0, 3.0, 2.0, 9.0, 4.0))
-    monkeypatch.setattr(_plain, "_time_loop", lambda *arguments: next(durations))
-    seconds, _ = _plain.time_plain(small_matrix, 3, run.components, 2, sample=7, repeats=3)
-    assert seconds == pytest.approx((1.0 + 2.0) * 84 / 7)
+    for durations, expected in (((1.0, 1.0), 2.0), ((5.0, 1.0, 3.0, 2.0, 9.0, 4.0), 1.0 + 2.0)):
+        looks = itertools.chain.from_iterable((0.0, lasting) for lasting in durations)
+        seconds, extrapolated = _plain.time_plain(
+            small_matrix, 3, run.components, 2, 7, len(durations) // 2, 0, looks.__next__
+        )
+        assert extrapolated and seconds == pytest.approx(expected * 84 / 7)
 
 
 @pytest.mark.xdist_group("experiments")
@@ -229,13 +232,11 @@ def test_certificate_of_the_original_matrix(data_folder, optima):
             assert not is_proved(Q, before, 5, stage.variance * (1 - 1e-9))
 
 
-def test_nothing_to_split(small_matrix, monkeypatch):
+def test_nothing_to_split(small_matrix):
     """Tests that a threshold that leaves one block is left out, in words and pictures too."""
-    monkeypatch.setattr(
-        _run, "load_covcolon", lambda order=9: (small_matrix[:order, :order], "random")
-    )
-    assert split(small_matrix, 2, 2, 0.0, ("enumeration",), TINY) is None
-    found = _run.measure(small_matrix, replace(TINY, thresholds=(0.0,), growth_threshold=0.0))
+    assert split(small_matrix, 2, 2, 0.0, ("enumeration",), TINY) == []
+    plan = replace(TINY, thresholds=(0.0,), growth_threshold=0.0)
+    found = _run.measure(small_matrix, plan, leading(small_matrix))
     assert found.splits == [] and found.growth_splits == []
     assert not any("Decomposition" in text for text in findings(found))
     pytest.importorskip("matplotlib")

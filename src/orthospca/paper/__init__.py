@@ -5,6 +5,6 @@ Algorithm 2, and the components of the largest block are found stage after stage
 (GS-SPCA, Algorithm 1) and by deflation (the baseline), for several sparsities.
 """
 
-from orthospca.paper._run import run_paper
+from orthospca.paper._run import FULL, QUICK, run_paper
 
-__all__ = ["run_paper"]
+__all__ = ["FULL", "QUICK", "run_paper"]

@@ -73,7 +73,7 @@ def draw_speed(found: Experiments) -> Any:
 def _draw(
     ax: Any, title: str, lines: list[Line], x: Axis, label: str = "seconds", log: bool = True
 ) -> None:
-    draw(XY("", title, "", "", lines, x, Axis(label, log=log, zero=not log)), ax, legend=False)
+    draw(XY("", title, "", lines, x, Axis(label, log=log, zero=not log)), ax, legend=False)
     ax.title.set_fontsize(11)
 
 

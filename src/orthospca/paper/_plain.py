@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -32,7 +33,14 @@ def best_on(Q: Array, previous: Array, support: tuple[int, ...]) -> float:
 
 
 def time_plain(
-    Q: Array, sparsity: int, components: Array, stages: int, sample: int, repeats: int = 1
+    Q: Array,
+    sparsity: int,
+    components: Array,
+    stages: int,
+    sample: int,
+    repeats: int = 1,
+    small: int = SMALL,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[float, bool]:
     """Seconds of the plain loop over all stages of a sequence, and whether they are extrapolated.
 
@@ -49,10 +57,13 @@ def time_plain(
     repeats : int
         The shortest of so many times counts, as it does for the methods that are compared: a loop
         timed once would be slowed down by other programs, and every method look faster for it.
+    small : int
+        Up to so many supports in all, each is timed.
+    clock : callable
     """
     n = len(Q)
     count = math.comb(n, sparsity)
-    in_full = count * stages <= SMALL
+    in_full = count * stages <= small
     rng = np.random.default_rng(0)
     seconds = 0.0
     for k in range(stages):
@@ -61,14 +72,16 @@ def time_plain(
         else:
             draws = (rng.choice(n, sparsity, replace=False) for _ in range(sample))
             chosen = [tuple(sorted(draw.tolist())) for draw in draws]
-        shortest = min(_time_loop(Q, components[:k], chosen) for _ in range(repeats))
+        shortest = min(_time_loop(Q, components[:k], chosen, clock) for _ in range(repeats))
         seconds += shortest * count / len(chosen)
     return seconds, not in_full
 
 
-def _time_loop(Q: Array, previous: Array, supports: list[tuple[int, ...]]) -> float:
-    started = time.perf_counter()
+def _time_loop(
+    Q: Array, previous: Array, supports: list[tuple[int, ...]], clock: Callable[[], float]
+) -> float:
+    started = clock()
     best = -math.inf
     for support in supports:
         best = max(best, best_on(Q, previous, support))
-    return time.perf_counter() - started
+    return clock() - started

@@ -120,8 +120,8 @@ class Split:
 
 def split(
     Q: Array, sparsity: int, count: int, threshold: float, whole: tuple[str, ...], plan: Plan
-) -> Split | None:
-    """Solve the block-diagonal matrix of a threshold in both ways; None if there is one block.
+) -> list[Split]:
+    """Solve the block-diagonal matrix of a threshold in both ways, unless it is one block.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def split(
     """
     found = block_diagonalize(Q, threshold)
     if found.n_blocks == 1:
-        return None
+        return []
     A = found.matrix(Q)
     # All indices together: the solver would split along exact zeros by itself otherwise.
     undivided = block_diagonalize(np.ones(Q.shape), 0.0)
@@ -145,9 +145,8 @@ def split(
     sizes = tuple(sorted(found.sizes.tolist(), reverse=True))
     compared = compare(A, sparsity, makes, plan, threshold, sizes[0])
     original = solve(Q, sparsity, count, method="enumeration", gap=GAP, threshold=found)
-    return Split(
-        threshold, sizes, sparsity, compared[: len(whole)], compared[len(whole) :], original
-    )
+    parts = (compared[: len(whole)], compared[len(whole) :])
+    return [Split(threshold, sizes, sparsity, *parts, original)]
 
 
 def sizes_of(sizes: tuple[int, ...]) -> str:

@@ -33,7 +33,7 @@ def paper(*, asked: Paper) -> int:
 
     For example: `ORTHOSPCA_DATA=~/data orthospca paper -o experiments`
     """
-    from orthospca.paper import run_paper
+    from orthospca.paper import FULL, QUICK, run_paper
 
-    run_paper(asked.output, quick=asked.quick)
+    run_paper(asked.output, QUICK if asked.quick else FULL)
     return SOLVED

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from orthospca.path import SparsityPath
 
 BY_SPARSITY = Axis("variables in a component", whole=True)
-#: Names in a picture's words.
-MOST_NAMED = 8
 
 
 def together(count: int) -> str:
@@ -59,7 +57,6 @@ def path_variance(path: SparsityPath, about: str = "") -> XY:
         "path",
         f"Variance of {together(count)} by sparsity",
         caption,
-        f"A line: the variance of {together(count)} by the number of variables allowed.",
         marks,
         BY_SPARSITY,
         Axis("% of the total variance" if total > 0.0 else "variance", zero=True),
@@ -95,7 +92,6 @@ def path_loadings(
         f"Component {component + 1} by sparsity",
         "A variable enters where its row begins; one that leaves has been replaced. Red is "
         "positive, blue is negative, and an empty cell is an exact zero.",
-        f"Heat map: loadings of component {component + 1} by sparsity.",
         X[:, rows].T,
         [str(j) if names is None else names[j] for j in rows],
         columns,
@@ -114,7 +110,7 @@ def held_out(found: CrossValidation) -> XY:
     """Variance explained in rows held out, by sparsity, beside that of the rows fitted."""
     if not found.n_folds:
         title, why = "Cross-validated variance", "no fold was done"
-        return XY("held-out", title, "", "", [], BY_SPARSITY, BY_SPARSITY, empty=why)
+        return XY("held-out", title, "", [], BY_SPARSITY, BY_SPARSITY, empty=why)
     p, best = list(found.sparsities), found.suggested
     mean, fitted = 100 * found.mean, (100 * found.fitted_mean).tolist()
     error = np.nan_to_num(100 * found.standard_error)
@@ -133,7 +129,6 @@ def held_out(found: CrossValidation) -> XY:
         f"share of all of theirs. {best} variables are the fewest within one standard error of the "
         f"best, and {found.elbow} the fewest with 90 % of it. Folds share most of their rows, so "
         "that the error is a guide.",
-        "Two lines: variance explained in rows held out and in rows fitted, by sparsity.",
         [
             Band("± 1 s.e.", p, lower, upper=upper),
             Line("in the rows fitted", p, fitted, tone=-1),
@@ -174,7 +169,6 @@ def selection(found: Stability, most: int, least: float = 0.0) -> Grid:
         f"Share of {found.n_resamples} resamples in which a variable is selected; what is framed "
         "is in the components of all rows. Below or above a column is the number of the component, "
         "and its stability: 1 if every resample selects the same variables, 0 as by chance.",
-        "Heat map: how often each variable is selected in each component.",
         found.frequencies[:, rows].T,
         [found.feature_names[j] for j in rows],
         [f"{k}: {in_words(s)}" for k, s in zip(numbers, found.indices, strict=True)],
@@ -203,7 +197,6 @@ def stability_by_sparsity(found: StabilityPath) -> XY:
         "stability-path",
         "Stability of the selection by sparsity",
         "1: every resample selects the same variables; 0: as if drawn by lot.",
-        "Lines: stability of each component by sparsity.",
         marks,
         BY_SPARSITY,
         Axis("stability", zero=True),
@@ -227,9 +220,6 @@ def alternatives(found: Alternatives, most: int, supports: int, number: int = 1)
     for place, support in zip(inside, found.supports, strict=False):
         place[support] = 0.65
     inside[:, found.in_all] = 1.0
-    common = found.names(found.in_all)
-    more = f" and {len(common) - MOST_NAMED} more" if len(common) > MOST_NAMED else ""
-    shared = f"; in all of them: {', '.join(common[:MOST_NAMED])}{more}" if common else ""
     drawn = counted(len(found), "choice") if count == len(found) else f"{count} of {len(found)}"
     known = "no other exists" if found.complete else "there may be more"
     within = f"within {100 * found.tolerance:.3g} % of the best; {known}"
@@ -240,7 +230,6 @@ def alternatives(found: Alternatives, most: int, supports: int, number: int = 1)
         "A column is a choice of variables, the best one first; the bars say how many of all "
         f"{len(found)} choices contain a variable. Variables that are never in the same column "
         "stand in for each other; dark ones are in all.",
-        f"Grid: which of {len(rows)} variables are in each of {count} choices{shared}.",
         inside[:, rows].T,
         found.names(rows),
         [str(i + 1) for i in range(count)],

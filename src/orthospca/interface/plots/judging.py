@@ -43,7 +43,6 @@ def audited(found: Audit) -> XY:
         "Bars: variance of each component as given. Strokes: what a component with as few "
         "variables, orthogonal to those given before it, can have at most. A bar above its stroke "
         "is not orthogonal to those before it, and counts variance that they have already.",
-        f"Bars: variance of {len(found)} given components, with a proved bound for each.",
         marks,
         BY_COMPONENT,
         VARIANCE,
@@ -69,7 +68,6 @@ def against_noise(found: Significance) -> XY:
         "Line: variance of each component, hollow from the first that is not more than noise. "
         "Points: proved bounds on a component of as many variables in data with the components "
         "before projected out and each column permuted.",
-        f"A line: variance of {len(more)} components; points: what permuted data reach.",
         [Dots("permuted data", x, y, (), -1, "faint"), line],
         BY_COMPONENT,
         VARIANCE,

@@ -81,7 +81,6 @@ def loadings(result: Result, names: Sequence[str], most: int) -> Grid:
         "Loadings by component",
         "Red is positive, blue is negative, and an empty cell is an exact zero. Variables are "
         "grouped by the component in which they load most.",
-        f"Heat map of the loadings of {len(rows)} variables on {len(X)} components.",
         X[:, rows].T,
         [names[j] for j in rows],
         numbers,
@@ -109,7 +108,6 @@ def many_loadings(result: Result, names: Sequence[str]) -> Grid:
         f"A row for each component, a column for each of the {len(columns)} variables in use. Red "
         "is positive, blue is negative; where there is no colour, the loading is exactly zero. "
         "Point at a cell to see which it is.",
-        f"Heat map of the loadings of {len(columns)} variables on {len(X)} components.",
         np.where(np.abs(X) >= limit, X, 0.0),
         [f"component {k}" for k in range(1, len(X) + 1)],
         [names[j] for j in columns],
@@ -147,12 +145,11 @@ def scree(result: Result, eigenvalues: Array) -> XY:
             bounds[float(k)] = row.upper_bound
     x = range(1, count + 1)
     marks: list[Mark] = [Bars(label, x, result.variances.tolist(), tips)]
-    told, beside = f"Bars: variance of {count} sparse components.", ""
+    beside = ""
     if len(dense):
         name = "ordinary PCA" + share(float(dense.sum()), ": {} in all")
         line = range(1, len(dense) + 1)
         marks.append(Line(name, line, dense.tolist(), tone=1, dots=count <= MOST_DOTS))
-        told += " Line: those of ordinary PCA."
         beside = ", beside ordinary PCA, which uses all variables"
     if all(map(math.isfinite, bounds.values())) and bounds:
         marks.append(
@@ -162,7 +159,6 @@ def scree(result: Result, eigenvalues: Array) -> XY:
         "variance",
         "Variance of each component",
         f"Variance of each component{beside}.",
-        told,
         marks,
         Axis("component", whole=True),
         Axis("variance", zero=True),
@@ -185,7 +181,6 @@ def explained(result: Result, eigenvalues: Array) -> XY:
         "explained",
         "Explained so far",
         "The distance between the lines is the price of sparsity." if dense else "",
-        "Lines: share of the total variance by number of components.",
         [*marks, Line("sparse, orthogonal", x, sparse, tips, dots=dots)],
         Axis("components", whole=True),
         Axis("% of the total variance", limits=(0.0, 102.0)),
@@ -230,8 +225,6 @@ def gaps(result: Result, most: int | None = None) -> XY:
         "gaps",
         f"Proved gap of {'all components together' if together else 'each component'} over time",
         caption,
-        f"The proved gap of {'the set' if together else f'{len(marks)} components'} over time, on "
-        "a logarithmic scale.",
         marks,
         Axis("seconds", zero=True),
         Axis("gap", log=True, floor=SMALLEST_GAP, write=lambda v: f"{plain(100 * v, 2)} %"),
@@ -249,7 +242,6 @@ def angles(result: Result) -> Grid:
         "cosines",
         f"Angles between components: largest |cos| is {largest}",
         "|cos| of the angle between each two components; orthogonal ones have 0, up to rounding.",
-        "Heat map of the cosines between components.",
         below,
         names,
         names,

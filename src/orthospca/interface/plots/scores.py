@@ -82,7 +82,6 @@ def scatter(
         "scores",
         "Scores",
         caption + (f" Colours are those of “{by}”." if by else ""),
-        f"Scatter of {count} observations" + (f", coloured by {by}." if by else "."),
         marks,
         Axis(across),
         Axis(axis_name(result, names, shown[-1], 320.0)),
@@ -120,7 +119,6 @@ def biplot(
         title="Biplot",
         caption="The same plane with its variables: an arrow points where observations with large "
         "values of a variable lie. A variable of one component only lies on its axis.",
-        told=f"Biplot: {points.told[11:-1]}, and arrows for {len(chosen)} variables.",
         marks=[*faint, arrows],
         left_out=f"the {len(chosen)} largest of {len(chosen) + left_out} loadings are drawn"
         * bool(left_out),

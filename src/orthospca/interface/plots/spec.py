@@ -6,7 +6,6 @@ How to use it::
         "path",
         "Variance by sparsity",
         "What to see in it.",
-        "What a screen reader says in place of the picture.",
         [Band("", p, variances, upper=bounds), Line("certified", p, variances, tips)],
         x=Axis("variables in a component", whole=True),
         y=Axis("variance", zero=True),
@@ -162,8 +161,6 @@ class _Plot:
         Of the file that a download makes, without its ending.
     title, caption : str
         What it is, and what to see in it.
-    told : str
-        The picture in words.
     left_out : str
         What is not shown, in a few words.
     empty : str
@@ -173,7 +170,6 @@ class _Plot:
     name: str
     title: str
     caption: str
-    told: str
     left_out: str = field(default="", kw_only=True)
     empty: str = field(default="", kw_only=True)
 
@@ -201,6 +197,13 @@ class XY(_Plot):
     height: float = 290.0
     near: str = "xy"
     cross: bool = False
+
+    @property
+    def told(self) -> str:
+        """The picture in words, for those who do not see it."""
+        names = "".join(f"; {mark.name}" for mark in self.marks if mark.name)
+        said = f"{self.title}: {self.y.label} by {self.x.label}{names}."
+        return " ".join(said.split())
 
     def reach(self) -> tuple[list[float], list[float]]:
         """The numbers on each axis for which there must be room."""
@@ -263,6 +266,12 @@ class Grid(_Plot):
     named: bool = True
     framed: Any = None
     beside: Sequence[float] | None = None
+
+    @property
+    def told(self) -> str:
+        """The picture in words, for those who do not see it."""
+        across = f" ({self.column_label})" if self.column_label else ""
+        return f"{self.title}: {len(self.rows)} rows, {len(self.columns)} columns{across}."
 
     @property
     def size(self) -> tuple[float, float]:
