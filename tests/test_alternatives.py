@@ -16,8 +16,11 @@ from helpers.clocks import ticking
 from helpers.problems import MATRICES
 from orthospca import DataCovariance, alternatives, datasets, solve
 from orthospca._errors import InputError
+from orthospca.choosing._near import NearSearch
+from orthospca.data.problem import DataProblem
 from orthospca.interface.cli import app
-from orthospca.model import settings
+from orthospca.model.limits import Watch
+from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import DEFAULT
 from orthospca.supports.best import values_on_supports
@@ -120,19 +123,21 @@ def test_random_problems_with_exact_ties(tolerance: float) -> None:
 
 
 @pytest.mark.parametrize("cheap", [True, False])
-def test_wide_data(monkeypatch: pytest.MonkeyPatch, cheap: bool) -> None:
+def test_wide_data(cheap: bool) -> None:
     """Tests data whose covariance is not formed against the matrix, also where rows are dear."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((30, 4100)) * np.geomspace(3, 0.5, 4100)
+    data, tuning = DataCovariance(rows), DEFAULT
     if not cheap:
-        wide = replace(DEFAULT.wide, cheap_products=0.0)
-        monkeypatch.setattr(settings, "DEFAULT", replace(DEFAULT, wide=wide))
-    found = alternatives(DataCovariance(rows), 3, 0.02)
+        tuning = replace(DEFAULT, wide=replace(DEFAULT.wide, cheap_products=0.0))
+    settings = Settings.validate(gap=1e-6, tuning=tuning)
+    search = NearSearch(DataProblem(data, (3,)), np.zeros((4100, 0)), settings, Watch())
+    found = search.run(0.02, 1000)
     matrix = np.cov(rows[:, :300], rowvar=False)
     expected = alternatives(matrix, 3, 0.02)
-    assert found.complete
+    assert not found.note
     assert listed(found) >= listed(expected)
-    assert found.variances[0] >= expected.variances[0] - 1e-9
+    assert found.values[0] >= expected.variances[0] - 1e-9
 
 
 def test_caps() -> None:

@@ -104,9 +104,8 @@ def test_a_layer_and_options(made, cells):
 
 
 @pytest.mark.parametrize("dense", [True, False], ids=["dense", "sparse"])
-def test_backed_files(made, cells, dense, tmp_path, monkeypatch):
+def test_backed_files(made, cells, dense, tmp_path):
     """Tests files that stay on disk, and that what is kept can be written and read."""
-    monkeypatch.setattr(orthospca.anndata, "BLOCK", 7 * 40)
     if not dense:
         cells.X = sparse.csr_matrix(cells.X)
     cells.write_h5ad(tmp_path / "x.h5ad")
@@ -114,6 +113,10 @@ def test_backed_files(made, cells, dense, tmp_path, monkeypatch):
     orthospca.anndata.pca(backed, K, P)
     orthospca.anndata.pca(cells, K, P)
     np.testing.assert_allclose(backed.obsm["spca"], cells.obsm["spca"], atol=1e-9)
+    if dense:
+        used = np.array([3, 0, 7])
+        in_parts = orthospca.anndata.values_of(backed, None, used, together=7 * backed.n_vars)
+        np.testing.assert_array_equal(in_parts[:, 0:3], cells.X[:, used])
     backed.file.close()
     cells.write_h5ad(tmp_path / "y.h5ad")
     again = anndata.read_h5ad(tmp_path / "y.h5ad")

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -27,6 +26,7 @@ from orthospca.model.tolerance import Tolerance
 from orthospca.path import SparsityPath, parse_sparsities
 from orthospca.paths import solving as module
 from orthospca.paths.links import averaging_bound
+from orthospca.paths.solving import path_with
 
 
 def random_matrix(seed: int, n: int = 7) -> np.ndarray:
@@ -468,12 +468,11 @@ def test_data_instead_of_a_matrix():
     assert of_data.status is Status.OPTIMAL
 
 
-def test_wide_data(monkeypatch):
+def test_wide_data():
     """Tests that each sparsity of wide data has what ``solve`` finds, with valid bounds."""
-    as_wide = partial(Settings.validate, tuning=tuned(formed=60))
-    monkeypatch.setattr(Settings, "validate", staticmethod(as_wide))
+    settings = Settings.validate(gap=1e-3, tuning=tuned(formed=60))
     data = DataCovariance(datasets.make_planted_samples(200, 40, strengths=(9.0, 2.0)).data)
-    path = sparsity_path(data, [2, 6, 10], gap=1e-3)
+    path = path_with(data, [2, 6, 10], 1, settings)
     Q, nothing = data.submatrix(np.arange(200)), np.zeros((0, 200))
     for p, result in zip(path.sparsities, path.results, strict=True):
         truth = best_of_stage(Q, p, nothing)

@@ -140,7 +140,7 @@ def genes_of(adata: Any, mask: Any) -> IntArray:
     return np.flatnonzero(chosen)
 
 
-def values_of(adata: Any, layer: str | None, used: IntArray) -> Any:
+def values_of(adata: Any, layer: str | None, used: IntArray, together: int = BLOCK) -> Any:
     """The numbers of some genes; of a backed file a sparse matrix, or what reads it in parts."""
     if layer is not None and layer not in adata.layers:
         known = ", ".join(map(repr, adata.layers)) or "none"
@@ -151,7 +151,7 @@ def values_of(adata: Any, layer: str | None, used: IntArray) -> Any:
     if hasattr(X, "to_memory"):
         X = X.to_memory()
     if not (sparse.issparse(X) or isinstance(X, np.ndarray) or hasattr(X, "dask")):
-        return _Stored(X, used)
+        return _Stored(X, used, together)
     return X if len(used) == adata.n_vars else X[:, used]
 
 
@@ -164,16 +164,17 @@ def holds_counts(X: Any) -> bool:
 
 
 class _Stored:
-    """Columns of a data set in a file, read in blocks of rows."""
+    """Columns of a data set in a file, read in blocks of rows, so many entries at a time."""
 
-    def __init__(self, data: Any, columns: IntArray) -> None:
+    def __init__(self, data: Any, columns: IntArray, together: int) -> None:
         self._data, self._columns, self.dtype = data, columns, data.dtype
+        self._step = max(1, together // data.shape[1])
         self.shape = (data.shape[0], len(columns))
 
     def __getitem__(self, key: tuple[slice, Any]) -> AnyArray:
         chosen = self._columns[key[1]]
-        rows, step = self.shape[0], max(1, BLOCK // self._data.shape[1])
-        parts = (self._data[i : i + step][:, chosen] for i in range(0, rows, step))
+        starts, step = range(0, self.shape[0], self._step), self._step
+        parts = (self._data[i : i + step][:, chosen] for i in starts)
         return np.concatenate(list(parts))[key[0]]
 
 

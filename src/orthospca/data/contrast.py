@@ -11,6 +11,7 @@ from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.data.covariance import DataCovariance
 from orthospca.model.validation import validate_covariance
+from orthospca.model.words import rounded_up
 from orthospca.numerics.rounding import add_up, mul_up, raised, relative_error, root_of_squares_up
 
 
@@ -57,7 +58,7 @@ def contrasted(
     )
     return found, (
         "certified for the contrast as it was computed: rounding while it was formed changes no "
-        f"variance by more than {1.1 * radius:.2g}"
+        f"variance by more than {rounded_up(radius, 2):g}"
     )
 
 

@@ -77,8 +77,10 @@ class RunningMoments:
         return Q, scale
 
 
-def sum_of_squares(X: Any, mean: AnyArray, scale: AnyArray, weights: Array) -> float:
-    """Return ``Σ w ‖(x - mean) / scale‖²``."""
+def sum_of_squares(
+    X: Any, mean: AnyArray, scale: AnyArray, weights: Array, together: int = BLOCK_ENTRIES
+) -> float:
+    """Return ``Σ w ‖(x - mean) / scale‖²``, of so many entries at a time."""
     mean, scale = mean.astype(np.float64), scale.astype(np.float64)
     if sparse.issparse(X):
         # Stored entries one by one, all others together: a sum without cancellation.
@@ -89,7 +91,7 @@ def sum_of_squares(X: Any, mean: AnyArray, scale: AnyArray, weights: Array) -> f
         stored = np.bincount(columns, weights[rows], minlength=len(mean))
         others = np.maximum(weights.sum() - stored, 0.0) @ np.square(mean / scale)
         return float(weights[rows] @ squares + others)
-    step = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
+    step = max(1, together // max(1, X.shape[1]))
     blocks = (slice(start, start + step) for start in range(0, X.shape[0], step))
     return sum(
         float(weights[rows] @ np.square((X[rows].astype(np.float64) - mean) / scale).sum(axis=1))
