@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from helpers.certificates import count_of_claims, solved_by_relaxation
-from helpers.forger import checker
+from helpers.forger import checker, ladder, sets
 from orthospca import DataCovariance, alternatives, datasets, solve
 from orthospca.interface.cli import app
 
@@ -60,7 +60,8 @@ CHILD: list[subprocess.Popen[str]] = []
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with the checker and nothing else."""
-    shutil.copy(checker.__file__, tmp_path / "verify.py")
+    for file in (checker, ladder, sets):
+        shutil.copy(file.__file__, tmp_path / Path(file.__file__).name)
     monkeypatch.chdir(tmp_path)
 
 
@@ -234,6 +235,27 @@ def test_limits() -> None:
             assert option in errors
             assert len(errors.splitlines()) == 1
     assert both("c.zip", "--max-bytes", "1e9", "--time-limit", "1e5")[0] == 0
+
+
+def test_files_that_are_missing() -> None:
+    """Tests one sentence and code 2 where a file of the checker is needed and not there."""
+    solve(matrix(), 2, 1, proof=True).certificate.save("components.zip")
+    solve(matrix(), 2, 2, objective="joint", proof=True).certificate.save("set.zip")
+
+    def answer(name: str) -> tuple[int, str, str]:
+        run = [sys.executable, "-I", "-W", "error", "verify.py", name]
+        ended = subprocess.run(run, capture_output=True, text=True)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    Path("verify_sets.py").unlink()
+    assert answer("components.zip")[0] == 0
+    code, output, errors = answer("set.zip")
+    assert (code, output, len(errors.splitlines())) == (2, "", 1)
+    assert "need verify_sets.py beside verify.py" in errors
+    Path("verify_ladder.py").unlink()
+    code, output, errors = answer("components.zip")
+    assert (code, output, len(errors.splitlines())) == (2, "", 1)
+    assert "verify_ladder.py must lie beside it" in errors
 
 
 def test_the_module_can_be_run_too() -> None:

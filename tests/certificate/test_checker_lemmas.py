@@ -12,7 +12,7 @@ import pytest
 from helpers.brute_force import _is_rational_psd, _rational_null_space
 from helpers.certificates import optimum
 from helpers.exact import ExactMatrix, is_psd, support_above
-from helpers.forger import checker, lowest, sieved, stage_of
+from helpers.forger import checker, ladder, lowest, sieved, stage_of
 from helpers.problems import DATA, MATRICES
 
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
@@ -49,9 +49,9 @@ def test_costs_and_weights(seed: int) -> None:
     for _ in range(5):
         W, room = scaled(rng)
         sets = reaching(W, room)
-        stays = checker._stays_by_costs(W, room)
+        stays = ladder._stays_by_costs(W, room)
         assert all(stays[list(R)].all() for R in sets)
-        for stays, forced in checker._by_weights(W, room, 8):
+        for stays, forced in ladder._by_weights(W, room, 8):
             assert all(stays[list(R)].all() for R in sets)
             assert all(set(np.flatnonzero(forced)) <= R for R in sets)
 
@@ -65,7 +65,7 @@ def test_what_follows(seed: int) -> None:
         sets = reaching(W, room)
         gone = rng.random(len(W)) < rng.choice([0.0, 0.3, 1.0])
         must = ~gone & (rng.random(len(W)) < 0.3)
-        if any(checker._follows(W, room, gone, must, *way) for way in checker.WEIGHTS):
+        if any(ladder._follows(W, room, gone, must, *way) for way in ladder.WEIGHTS):
             for R in sets:
                 assert not gone[list(R)].any()
                 assert set(np.flatnonzero(must)) <= R
@@ -82,7 +82,7 @@ def test_positive_definite(kind: str) -> None:
         radius = float(rng.choice([0.0, 1e-15, 1e-6])) * scale
 
         def passes(shift: float, Q: np.ndarray = Q, n: int = n, radius: float = radius) -> bool:
-            return bool(checker._is_positive_definite(Q + shift * np.eye(n), radius))
+            return bool(ladder.is_positive_definite(Q + shift * np.eye(n), radius))
 
         shift = lowest(passes, -2 * scale, 2 * n * scale)
         shifted = Q + shift * np.eye(n)
@@ -132,11 +132,11 @@ def test_views_that_agree_on_feasible_vectors(kind: str) -> None:
         at = np.flatnonzero(X.any(axis=1))
         if len(at) == 0:
             continue
-        folded, radius = checker._folded(Q, X, at)
+        folded, radius = ladder.constrained(Q, X, 0.0)
         assert (folded == folded.T).all()
         assert same_on_feasible(Q, folded, X, radius)
         level = float(rng.normal()) * float(np.abs(Q).max())
-        constrained, radius = checker._constrained(Q, X, level)
+        constrained, radius = ladder.constrained(Q, X, level)
         assert same_on_feasible(Q, constrained, X, radius)
 
 
@@ -147,7 +147,7 @@ def test_sums_of_squares(kind: str) -> None:
     for n in (2, 5, 8):
         Q = MATRICES[kind](rng, n)
         radius = float(rng.choice([0.0, 1e-9]))
-        sums = checker._largest_squares(
+        sums = ladder._largest_squares(
             lambda at, Q=Q, radius=radius: np.abs(Q[at]) + radius, np.arange(n), n
         )
         for i in range(n):
@@ -177,7 +177,7 @@ def test_numbers_of_a_factor(kind: str) -> None:
         for i, j in itertools.product(range(n), repeat=2):
             assert abs(Fraction(float(Q[i, j])) - entries[i][j]) <= Fraction(stage.source.entry)
         for s in range(2, n + 1):
-            beta = stage.sums(s, everything)
+            beta = stage.source.squares(s, everything)
             for i in range(n):
                 squares = sorted((entries[i][j] ** 2 for j in range(n) if j != i), reverse=True)
                 assert Fraction(float(beta[i])) >= sum(squares[: s - 1])
@@ -238,7 +238,7 @@ def test_a_sieve_that_leaves_nothing() -> None:
 
 def test_a_feature_that_is_left_alone() -> None:
     """Tests that the last feature is ruled out, or not, where no other one is left."""
-    sums = checker._largest_squares(lambda at: np.array([[1.0]]), np.arange(1), 1)
+    sums = ladder._largest_squares(lambda at: np.array([[1.0]]), np.arange(1), 1)
     assert sums.shape == (1, 1)
     assert 0 <= sums[0, 0] <= 1e-280
     # At 1.1 the second feature goes first; the other one has then nothing to be with.

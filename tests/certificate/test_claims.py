@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from helpers.certificates import Draft, Rung, draft_of, draft_of_matrix, forge, strings_of
-from helpers.forger import checker
+from helpers.forger import checker, ladder
 from helpers.joint import small_set
 from helpers.lists import list_of
 from orthospca import Certificate, DataCovariance, datasets, solve, verify
@@ -281,7 +281,8 @@ def long_checks() -> Iterator[tuple[str, Draft]]:
 def test_a_time_limit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that the clock is looked at wherever work is long, and the check then ends."""
     clock = Clock()
-    monkeypatch.setattr(checker, "time", clock)
+    for file in (checker, ladder):
+        monkeypatch.setattr(file, "time", clock)
     draft = dict(long_checks())[name]
     verdict = checker.verify(draft, time_limit=9.5)
     assert not verdict.verified

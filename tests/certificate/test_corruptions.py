@@ -17,7 +17,7 @@ import pytest
 
 from helpers.certificates import Draft, draft_of, falsehood
 from helpers.corruptions import CORRUPTIONS, DAMAGES
-from helpers.forger import checker
+from helpers.forger import checker, ladder
 
 #: Seeds of problems that together have all there is: branches, features that are forced, supports
 #: tested one by one, every kind of rung, penalties, features used up, exhaustion, a limit of time.
@@ -95,7 +95,7 @@ def test_files_of_them_are_readable() -> None:
 def test_penalties_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that some of them need vectors that are not feasible pushed down."""
     drafts = [base(seed) for seed in SEEDS]
-    monkeypatch.setattr(checker, "PENALTIES", (0.0,))
+    monkeypatch.setattr(ladder, "PENALTIES", (0.0,))
     assert not all(checker.verify(draft).verified for draft in drafts)
 
 

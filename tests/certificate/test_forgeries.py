@@ -295,8 +295,8 @@ def check_levels_below(seed: int) -> int:
     below, truth = truths[-2:]
     if truth == -math.inf:
         return 0
-    assert stage.largest_single() >= truths[0]
-    assert stage.largest_sum(s) >= truth
+    assert stage.first_bound(0.0) >= truths[0]
+    assert stage.source.largest_sum(s, stage.usable) >= truth
     scale = abs(truth) + float(np.abs(exact.rounded).max())
     levels = {math.nextafter(truth, -math.inf)}
     levels |= {truth - share * scale for share in (2.0**-53, 1e-15, 1e-13, 1e-10, 1e-6, 1e-2)}

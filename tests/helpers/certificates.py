@@ -21,7 +21,8 @@ from orthospca import DataCovariance
 from orthospca.facade import solve_with
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT, Tuning
-from orthospca.verify import ACCURACY, ORTHOGONALITY, VERSION, Verdict, fingerprint
+from orthospca.verify import ACCURACY, VERSION, Verdict, fingerprint
+from orthospca.verify_ladder import ORTHOGONALITY
 
 
 @dataclass(eq=False)

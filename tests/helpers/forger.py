@@ -15,9 +15,13 @@ from typing import Any
 import numpy as np
 
 import orthospca.verify  # noqa: F401
+from orthospca import verify_ladder, verify_sets
 
 #: The module; the name in the package is that of the function.
 checker: Any = sys.modules["orthospca.verify"]
+#: What it is made of beside that.
+ladder: Any = verify_ladder
+sets: Any = verify_sets
 
 Steps = list[tuple[int, tuple[int, ...], tuple[int, ...]]]
 
@@ -30,9 +34,8 @@ def stage_of(
     excluded: frozenset[int] = frozenset(),
 ) -> Any:
     """A stage as the checker sees it; previous components are rows."""
-    source = checker._Matrix(Q) if kind == "matrix" else checker._Factor(Q)
-    sums, asked = checker._RowSums(source, source.n), {"included": included, "excluded": excluded}
-    return checker._Stage(source, np.ascontiguousarray(previous.T), sums, **asked)
+    source = ladder.Source(Q, kind, Q.shape[1])
+    return ladder.Stage(source, np.ascontiguousarray(previous.T), included, excluded)
 
 
 def tree_for(
@@ -42,20 +45,20 @@ def tree_for(
 
     With ``leaves`` supports that are left may be tested one by one against the bound claimed.
     """
-    walk = checker._Walk(stage, kept, s, level, claimed)
+    walk = ladder.Walk(stage, kept, s, level, claimed)
     none = kept[:0]
 
     def follows(inside: Any, free: Any, removed: Any, forced: Any) -> bool:
         try:
             walk.check_step(inside, free, removed, forced, "")
-        except checker.Rejected:
+        except ladder.Rejected:
             return False
         return True
 
     def tests(inside: Any, free: Any) -> bool:
         try:
             walk.check_supports(inside, free, "")
-        except checker.Rejected:
+        except ladder.Rejected:
             return False
         return True
 
@@ -102,7 +105,7 @@ def sieved(stage: Any, s: int, level: float, below: float) -> np.ndarray:
         fewer = kept[kept != j]
         try:
             stage.check_sieve(s, level, below, fewer, "")
-        except (checker.Rejected, ValueError):
+        except (ladder.Rejected, ValueError):
             continue
         kept = fewer
     return np.asarray(kept)

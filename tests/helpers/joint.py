@@ -31,7 +31,8 @@ from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import DEFAULT
 from orthospca.search.methods import solve_stage
-from orthospca.verify import SINGLE, SUMS, Verdict
+from orthospca.verify import Verdict
+from orthospca.verify_ladder import SINGLE, SUMS
 
 #: Unit vectors that are orthogonal up to 4e-13.
 TURNED = np.array([[1.0, 0.0, 0.0], [4e-13, 1.0, 0.0]])
@@ -219,7 +220,7 @@ def by_hand(
         stated(given, x) if kind == "matrix" else rounded_down(exact_variance_of_data(given, x))
         for x in components
     ]
-    draft.manifest |= {"version": 3, "claim": "joint"}
+    draft.manifest["claim"] = "joint"
     draft.manifest["joint"] = {"variances": values, "upper_bound": upper}
     draft.arrays["joint/at.npy"] = np.array(at, dtype=np.int32)
     draft.arrays["joint/block.npy"] = np.array(block, dtype=float).reshape(len(at), len(at))
@@ -331,7 +332,7 @@ def forged_sets() -> Iterator[tuple[str, Draft]]:
         )
     B = np.diag([2.0, 2.0, 1.0])
     yield "set of data", by_hand(B, [2, 2], rows, [], [], ladders[1:], 100.0, "factor")
-    for version, claim in ((2, "joint"), (4, "joint"), (3, "components"), (3, "alternatives")):
+    for version, claim in ((3, "joint"), (8, "joint"), (7, "components"), (7, "alternatives")):
         draft = good.copy()
         draft.manifest |= {"version": version, "claim": claim}
         yield f"set of version {version}, {claim}", draft

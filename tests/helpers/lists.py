@@ -18,7 +18,9 @@ from helpers.wide import tuned
 from orthospca import DataCovariance, alternatives, solve
 from orthospca.model import settings
 from orthospca.model.tuning import DEFAULT
-from orthospca.verify import ACCURACY, LARGEST_EXCESS, ORTHOGONALITY, Verdict
+from orthospca.verify import ACCURACY, Verdict
+from orthospca.verify_ladder import ORTHOGONALITY
+from orthospca.verify_sets import LARGEST_EXCESS
 
 SINGLE, SIEVE, CAP, SUMS = range(4)
 
@@ -230,7 +232,7 @@ def forged_lists() -> Iterator[tuple[str, Draft]]:
     data = list_of(DataCovariance(rows), 2, 0.2, previous=np.eye(5)[:1])
     for i in range(data.manifest["alternatives"]["count"]):
         yield f"list of data without {i}", without(data, i)
-    for version, claim in ((2, "alternatives"), (3, "components"), (3, None), (4, "alternatives")):
+    for version, claim in ((3, "alternatives"), (7, "components"), (7, None), (8, "alternatives")):
         draft = good.copy()
         draft.manifest |= {"version": version, "claim": claim}
         yield f"list of version {version}, {claim}", draft
@@ -282,7 +284,6 @@ def tied(Q: Any, p: int, ladder: list[Rung], kind: str = "matrix") -> Draft:
     draft = forge(Q, [p], np.zeros((0, Q.shape[1])), [], [ladder], kind)
     del draft.arrays["components.npy"], draft.manifest["stages"], draft.manifest["exhausted"]
     draft.manifest |= {
-        "version": 3,
         "claim": "alternatives",
         "alternatives": {"previous": 0, "count": 1, "tolerance": 0.0, "level": 1.0},
     }

@@ -116,7 +116,6 @@ def resting(
         "ratios": np.ones(len(low[0]), dtype=np.float32),
         "prices": np.zeros(len(features), dtype=np.float32),
     }
-    draft.manifest["version"] = base().manifest["version"]
     draft.arrays |= {f"stage-0/{name}.npy": array for name, array in arrays.items()}
     return draft
 

@@ -15,7 +15,7 @@ from orthospca.certificate.files import Certificate
 from orthospca.certificate.writing import assembled
 from orthospca.numerics.exact import variance_down
 from orthospca.search.outcome import Rung, with_arguments
-from orthospca.verify import rounded_up
+from orthospca.verify_sets import rounded_up
 
 
 def make_joint_certificate(

@@ -20,14 +20,8 @@ from orthospca.numerics.exact import factor_variance_down, inner_product, varian
 from orthospca.search.outcome import Argument, Ground, Rung
 from orthospca.search.stages import images_of
 from orthospca.supports.best import Candidate
-from orthospca.verify import (
-    ACCURACY,
-    DEMANDS,
-    ORTHOGONALITY,
-    Rejected,
-    Unreadable,
-    lists_of_features,
-)
+from orthospca.verify import ACCURACY, DEMANDS, Rejected, Unreadable
+from orthospca.verify_ladder import ORTHOGONALITY, Lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +208,7 @@ class _Ladder:
 
     def _lists(self, name: str, count: int) -> list[IntArray]:
         """Lists of features that were written end to end, each in ascending order."""
-        lists = lists_of_features(self._held, f"{self._folder}{name}", self.matrix.shape[1], count)
+        lists = Lists(self._held, f"{self._folder}{name}", self.matrix.shape[1], count)
         return [lists[i].astype(np.intp) for i in range(count)]
 
 

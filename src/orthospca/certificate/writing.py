@@ -16,7 +16,7 @@ from orthospca.certificate.files import Certificate
 from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.result import Component
 from orthospca.search.outcome import Rung, with_arguments
-from orthospca.verify import FORMAT, fingerprint, version_of
+from orthospca.verify import FORMAT, VERSION, fingerprint
 
 #: Bytes of a matrix up to which the certificate holds it.
 LARGEST_HELD = 2**24
@@ -105,8 +105,7 @@ def assembled(
         "sparsity": [int(p) for p in sparsity],
         **(asked or {}),
     }
-    version = version_of(said.get("claim", "components"), written, problem)
-    manifest = {"format": FORMAT, "version": version, "problem": problem, **said}
+    manifest = {"format": FORMAT, "version": VERSION, "problem": problem, **said}
     return Certificate(manifest, {**arrays, **held, **written})
 
 
