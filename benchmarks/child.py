@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 import sys
 import time
 import traceback
@@ -75,9 +76,17 @@ def run_in_child(call: Callable[..., None], *args: Any, limit: float) -> Ended:
             process.join(5.0)
         return ended
     finally:
-        process.kill()
-        process.join()
+        _end(process)
         receiving.close()
+
+
+def _end(process: Any) -> None:
+    """End a child, with what it has started: a tool written in R goes on by itself otherwise."""
+    with contextlib.suppress(AttributeError, ProcessLookupError, PermissionError):
+        if os.getpgid(process.pid) != os.getpgid(0):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.join()
 
 
 def _listen(receiving: Any, limit: float) -> Ended:
@@ -100,6 +109,8 @@ def _listen(receiving: Any, limit: float) -> Ended:
 
 
 def _work(sending: Any, call: Callable[..., None], args: tuple[Any, ...]) -> None:
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)
     # Peers print what they like; that is not part of a table.
     sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     try:

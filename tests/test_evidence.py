@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
+import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -187,6 +189,20 @@ def _sends_and_hangs(send):
     threading.Event().wait()
 
 
+def _starts_another(send):
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    send(other.pid)
+    threading.Event().wait()
+
+
+def _is_running(pid):
+    try:
+        # What has ended and is not yet forgotten has no command any more.
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except OSError:
+        return False
+
+
 def _fails(send):
     send("ready")
     send("first")
@@ -198,6 +214,9 @@ def test_a_child_that_hangs_is_ended_and_what_it_sent_is_kept():
     ended = child.run_in_child(_sends_and_hangs, limit=0.1)
     assert ended.values == ["ready"]
     assert not ended.in_time
+    [other] = child.run_in_child(_starts_another, limit=0.1).values
+    while _is_running(other):
+        time.sleep(0.01)
     failed = child.run_in_child(_fails, limit=600.0)
     assert failed.values == ["ready", "first"]
     assert failed.error == "ValueError: no such thing"
