@@ -156,7 +156,7 @@ def test_report_has_everything(path, held_out, steady, tmp_path):
         "Which variables enter and leave",
         "In rows held out",
         "Stability",
-        "says nothing about the noise of sampling",
+        "says nothing about sampling noise",
         "orthospca path wine.csv",
         f"{held_out.suggested} variables are the fewest within one standard error",
     ):

@@ -343,11 +343,11 @@ def test_texts_that_stand_for_missing_values(tmp_path):
 
 
 def test_thousands_are_told(tmp_path):
-    """Tests a note where separators of thousands were left out, and none elsewhere."""
+    """Tests a note where thousands separators were removed, and none elsewhere."""
     file = tmp_path / "amounts.csv"
     file.write_text('a,b\n"1,200.5",2\n"3,400.0",3\n"2,100.0",5\n', encoding="utf-8")
     table = read_table(file)
     assert table.values[:, 0].tolist() == [1200.5, 3400.0, 2100.0]
-    assert "separators of thousands were left out, as in '1,200.5'" in table.notices
+    assert "thousands separators were removed, as in '1,200.5'" in table.notices
     file.write_text("a;b\n1,5;2\n3,25;3\n", encoding="utf-8")
     assert not any("thousands" in notice for notice in read_table(file).notices)

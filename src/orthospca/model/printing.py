@@ -106,7 +106,8 @@ class ProgressPrinter:
         what = f"component {progress.stage + 1} of {self._total} {state}: variance"
         if self._together and self._total > 1:
             what = f"all {self._total} components {state}: total variance"
+        nodes = f"{progress.nodes} node{'' if progress.nodes == 1 else 's'}"
         return (
             f"{what} {lower}, proved bound {progress.upper:.6g}, "
-            f"gap {format_gap(progress.gap)}, {progress.nodes} nodes, {progress.elapsed:.1f} s"
+            f"gap {format_gap(progress.gap)}, {nodes}, {progress.elapsed:.1f} s"
         )

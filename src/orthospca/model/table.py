@@ -98,7 +98,7 @@ class Table:
         return (
             f'<div class="orthospca" style="overflow-x:auto"><p><b>{escape(self.title)}</b></p>'
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<p>{escape(self.sentence)}</p></div>"
+            f"<p>{escape(self.sentence).replace(chr(10), '<br>')}</p></div>"
         )
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:

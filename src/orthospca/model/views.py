@@ -20,7 +20,7 @@ WIDTH = 96
 #: Loadings of a component, the largest, that are shown in a notebook.
 MOST_LOADINGS = 20
 #: Colours of positive and of negative loadings, which show on light and on dark ground.
-PLUS, MINUS = "31, 119, 199", "217, 115, 26"
+PLUS, MINUS = "214, 69, 65", "31, 119, 199"
 #: What :func:`frame` can show.
 FRAMES = ("loadings", "components")
 
@@ -97,7 +97,7 @@ def html(result: Result) -> str:
 
 
 def _chips(found: list[tuple[str, float]]) -> str:
-    """Names and loadings, the stronger the larger: blue is positive, orange negative."""
+    """Names and loadings, the stronger the darker: red is positive, blue is negative."""
     shown = "".join(
         f'<span style="display:inline-block;white-space:nowrap;padding:0 .4em;margin:0 .2em .2em 0;'
         f"border-radius:.3em;background:rgba({PLUS if x > 0 else MINUS}, "

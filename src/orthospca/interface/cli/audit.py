@@ -41,7 +41,7 @@ class Judging:
         metavar="OBJECTIVE",
     )
     zero: float = of_command(
-        1e-12, "Loadings up to this share of the largest of their component count as zero."
+        1e-12, "Treat loadings up to this share of a component's largest as zero."
     )
 
 
@@ -55,7 +55,7 @@ def audit(
     limits: Limits,
     showing: Showing,
 ) -> int:
-    """Say how far the components of any tool are from the best ones.
+    """Measure how far the components of any tool are from the best ones.
 
     Each is compared with a proved bound on every component with as few variables that is orthogonal
     to those before it.

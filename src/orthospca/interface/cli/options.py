@@ -110,7 +110,7 @@ class Components:
     sparsity: str | None = of_command(
         None,
         "Nonzero loadings per component: one number, or one for each (10,8,5); default "
-        f"{DEFAULT_SPARSITY}, or all variables if fewer. `fit -p auto` asks held-out rows.",
+        f"{DEFAULT_SPARSITY}, or all variables if fewer. `fit -p auto` chooses by held-out rows.",
         "-p",
         "--sparsity",
     )
@@ -131,8 +131,8 @@ class Features:
 
     include: list[str] | None = of_features(
         None,
-        "Variables that every component contains, by name or number (from 1), with commas; they "
-        "count against -p. Repeatable.",
+        "Variables that every component contains, by name or number (from 1), separated by "
+        "commas; they count towards -p. Repeatable.",
         metavar="NAMES",
     )
     exclude: list[str] | None = of_features(
@@ -155,12 +155,12 @@ class Constraints(Features):
 
     relation: Relation = of_features(
         Relation.ORTHOGONAL,
-        "orthogonal; disjoint: a variable serves one component only; or uncorrelated: scores are, "
-        "and loadings need not be orthogonal.",
+        "orthogonal; disjoint: each variable serves only one component; or uncorrelated: the "
+        "scores are, and the loadings need not be orthogonal.",
         metavar="RELATION",
     )
     nonnegative: bool = of_features(
-        False, "Loadings that are not negative; such components are disjoint.", "--nonnegative"
+        False, "Allow no negative loadings; such components are disjoint.", "--nonnegative"
     )
 
     def settings(self, columns: Sequence[str]) -> dict[str, Any]:
@@ -192,21 +192,21 @@ class Reading:
 
     correlation: bool | None = of_input(
         None,
-        "Analyse correlations (variables of different units) or covariances, which are the "
-        "default, with a note where one variable drowns the others.",
+        "Analyse correlations, for variables in different units, or covariances (the default; a "
+        "note warns if one variable dominates).",
         "--correlation/--covariance",
     )
     precomputed: bool | None = of_input(
         None,
-        "Whether DATA is a symmetric matrix or observations; by default observations, and you are "
-        "asked if it looks like a matrix.",
+        "DATA is a symmetric matrix, or observations (the default; you are asked if it looks like "
+        "a matrix).",
         "--precomputed/--observations",
     )
     label: list[str] | None = of_input(
         None, "Leave out a column, by name or number (from 1); repeatable.", metavar="COLUMN"
     )
     keep: list[str] | None = of_input(
-        None, "Keep a column that was left out as a row number; repeatable.", metavar="COLUMN"
+        None, "Keep a column that looks like row numbers; repeatable.", metavar="COLUMN"
     )
     missing: MissingValues | None = of_input(
         None,
@@ -214,7 +214,7 @@ class Reading:
         "the rows that have both values (the matrix may then be indefinite).",
     )
     na: str | None = of_input(
-        None, "Texts that stand for missing values, with commas, such as 'n.d.,<LOD'."
+        None, "Texts that mark missing values, separated by commas, such as 'n.d.,<LOD'."
     )
     transpose: bool = of_input(
         False, "Rows of DATA are variables, columns are observations.", "--transpose"
@@ -230,8 +230,7 @@ class Reading:
     )
     key: str | None = of_input(
         None,
-        "Which array of an NPZ file, which sheet of a workbook, or which mark of genes (or all) of "
-        "an AnnData file.",
+        "Array of an NPZ file, sheet of a workbook, or gene mask (or all) of an AnnData file.",
         metavar="NAME",
     )
     layer: str | None = of_input(None, "Layer of an AnnData file.", metavar="NAME")
@@ -265,7 +264,7 @@ class Solver(Limits):
     )
     memory_limit: str | None = of_solver(
         None,
-        "What a matrix formed from data may take, such as 4GB; half of what is free.",
+        "Memory for a matrix formed from data, such as 4GB; default: half of what is free.",
         "--memory",
         metavar="SIZE",
     )

@@ -40,8 +40,7 @@ def path_variance(path: SparsityPath, about: str = "") -> XY:
     is_open = [not result.status.finished for result in results]
     count = max((result.n_components for result in results), default=1)
     caption = about or (
-        f"Variance of {together(count)}. Take the point from which further variables are no "
-        "longer worth reading."
+        f"Variance of {together(count)}. Choose the point beyond which more variables add little."
     )
     tips = [
         f"at most {counted(p)}: {plain(v)}{unit}\nproved bound {plain(b)}{unit}, gap "
@@ -125,10 +124,10 @@ def held_out(found: CrossValidation) -> XY:
         "held-out",
         f"Variance of {together(count)}, {found.n_folds}-fold",
         f"{found.n_folds} folds of {found.n_samples} rows. Components, means and scales come from "
-        f"the rows outside a fold; measured is the variance of its own rows along {whose}, as a "
-        f"share of all of theirs. {best} variables are the fewest within one standard error of the "
+        f"the rows outside a fold; its own rows are measured: their variance along {whose}, as "
+        f"a share of their total. {best} variables are the fewest within one standard error of the "
         f"best, and {found.elbow} the fewest with 90 % of it. Folds share most of their rows, so "
-        "that the error is a guide.",
+        "the error is only a guide.",
         [
             Band("± 1 s.e.", p, lower, upper=upper),
             Line("in the rows fitted", p, fitted, tone=-1),
@@ -196,7 +195,7 @@ def stability_by_sparsity(found: StabilityPath) -> XY:
     return XY(
         "stability-path",
         "Stability of the selection by sparsity",
-        "1: every resample selects the same variables; 0: as if drawn by lot.",
+        "1: every resample selects the same variables; 0: as if chosen at random.",
         marks,
         BY_SPARSITY,
         Axis("stability", zero=True),

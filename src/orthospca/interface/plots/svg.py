@@ -338,7 +338,7 @@ def _grid(spec: Grid) -> Drawing:
         drawing.rect(end + BEFORE, y + 4, LONGEST * share, ch - 9, "fill c0")
         drawing.text(end + BEFORE + LONGEST * share + 5, y + ch / 2 + 4, share_text(share), "tick")
     if spec.beside is not None:
-        drawing.text(end + BEFORE, top - 6, "in so many", "tick")
+        drawing.text(end + BEFORE, top - 6, "frequency", "tick")
     columns = list(spec.column_names or spec.columns)
     drawing.data |= {"near": "cell", "grid": [left, top, cw, ch]}
     drawing.data |= {"rows": list(spec.rows), "columns": columns, "cells": found}

@@ -47,7 +47,7 @@ AUDITED = (
 )
 IN_PLACE = (
     "Each has no more variables than the one given in its place, and is orthogonal to those given "
-    "before. They are no set: each speaks of its own place only."
+    "before. They do not form a set: each is only about its own place."
 )
 PERMUTED = (
     "Each column is permuted on its own, so that the variables share nothing, after the components "
@@ -56,7 +56,7 @@ PERMUTED = (
 )
 NOISE = (
     "A certificate says that no other choice of variables has more variance in these data. It says "
-    "nothing about the noise of sampling: other rows from the same source might have led to other "
+    "nothing about sampling noise: other rows from the same source might have led to other "
     "variables. How much of the choice is repeated when rows are left out is shown here."
 )
 
@@ -218,7 +218,7 @@ def _overview(
         sentences.append(f"{len(found)} sparsities; {proved if certified else of_path(found)}.")
     if cross_validation is not None and cross_validation.n_folds:
         best = cross_validation.suggested
-        tiles.append(("variables do nearly as well in rows held out as any number", best))
+        tiles.append(("variables are nearly as good as any number, in held-out rows", best))
         sentences.append(
             f"In rows held out, {best} variables are within one standard error of the best."
         )
@@ -230,7 +230,7 @@ def _overview(
     if stability is None and cross_validation is None:
         sentences.append(
             "Held-out rows and stability were not asked for (--cv 5, --stability 50): what is here "
-            "is proved of these data, and says nothing about the noise of sampling."
+            "is proved of these data, and says nothing about sampling noise."
         )
     word = ("Certified." if certified else "Gap open.") if found is not None else "Resampled."
     told = verdict(word, " ".join(sentences), certified)
@@ -306,8 +306,7 @@ def _stability(found: StabilityPath, unfolded: int) -> Panel:
     text = (
         f"{first.drawn}. Components of a resample are matched with those of all rows so that the "
         "|cos| of the angles between partners add up to the most. Stability is 1 if every "
-        "resample selects the same variables and about 0 if they might as well have been drawn by "
-        "lot."
+        "resample selects the same variables and about 0 if they might as well be random."
     )
     content.append(paragraph(text if first.n_resamples else "No resample was done."))
     return Panel("stability", "Stability", tuple(content), NOISE)

@@ -124,7 +124,7 @@ class File:
         content = self._read(self._most_unpacked + 1)
         if len(content) > self._most_unpacked:
             most = f"{self._most_unpacked / 2**30:.3g} GB"
-            raise TableError(f"{self} unpacks to more than {most}: unpack it before")
+            raise TableError(f"{self} unpacks to more than {most}: unpack it first")
         return content
 
     @cached_property

@@ -327,7 +327,7 @@ def _numbers(
         values[:, k] = [np.nan if number is None else number for number in found]
     texts = (cell for j in others for cell in grid.columns[j])
     if example := next((cell for cell in texts if is_grouped(cell, decimal)), ""):
-        said.append(f"separators of thousands were left out, as in {example!r}")
+        said.append(f"thousands separators were removed, as in {example!r}")
     return values
 
 

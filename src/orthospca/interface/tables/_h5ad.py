@@ -47,7 +47,7 @@ def read_h5ad(file: File, reading: Reading) -> Table:
         hint = ", as scanpy does; use --key all for all of them" if reading.key is None else ""
         said.append(f"used {len(used)} of {cells.n_vars} genes, those marked {mark!r}{hint}")
     if holds_counts(values):
-        said.append("the numbers are counts: normalise them and take logarithms before")
+        said.append("the numbers are counts: normalise them and take logarithms first")
     labels = {str(name): tuple(map(str, cells.obs[name])) for name in cells.obs}
     genes = [str(cells.var_names[j]) for j in used]
     return table_of(
