@@ -15,13 +15,13 @@ from scipy import sparse
 from orthospca._errors import InputError
 from orthospca._methods import Method
 from orthospca._typing import IntArray
-from orthospca.choosing._running import TOO_LATE, Share, heartbeat, run_all
+from orthospca.choosing._running import TOO_LATE, Share, end_of, heartbeat, run_all
 from orthospca.choosing.selection import Counter
 from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.sparse import SparseColumns
 from orthospca.facade import solve_with
-from orthospca.model.demands import NO_DEMANDS, Demands
+from orthospca.model.demands import Demands
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import (
@@ -32,9 +32,13 @@ from orthospca.model.validation import (
     validate_names,
     validate_sparsity,
 )
-from orthospca.paths.solving import path_with
+from orthospca.paths.solving import path_with, validate_sparsities
 
 T = TypeVar("T")
+
+#: Arguments of ``solve`` that each fit has: how it is done, and what is asked of components.
+SETTINGS = ("method", "eps", "gap", "time_limit", "node_limit", "n_jobs")
+DEMANDS = ("include", "exclude", "relation", "previous", "nonnegative")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +111,6 @@ def seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
     return np.random.SeedSequence(random_state).spawn(count)
 
 
-def settings_of(method: Any, *given: Any) -> Settings:
-    """Check how the fits are to be done; a bad argument is a ``ValueError`` that names it."""
-    if method == Method.DEFLATION:
-        raise InputError("method must not be 'deflation': its components are not orthogonal")
-    return Settings.validate(method, *given)
-
-
 def refuse_nothing(results: Sequence[Result], settings: Settings) -> None:
     """Refuse to go on without components of all rows: there was no time, or Ctrl-C came at once."""
     if results and all(result.stages for result in results):
@@ -134,26 +131,67 @@ class Asked:
         Of which the components are sought; one of them may be a sequence itself.
     n_components : int
     settings : Settings
-    several : bool
-        Whether what is proved for one sparsity is used for the others.
+    end : float
+        When everything must have ended.
     demands : Demands
         What is asked of the components beyond their sparsity.
+    several : bool
+        Whether what is proved for one sparsity is used for the others.
     """
 
     rows: Rows
     sparsities: Sequence[Any]
-    n_components: Any
+    n_components: int
     settings: Settings
-    several: bool = True
-    demands: Demands = NO_DEMANDS
+    end: float
+    demands: Demands
+    several: bool
 
-    def demanding(self, include: Any, exclude: Any, relation: Any, *others: Any) -> Asked:
-        """Return the same, with what is asked beyond the sparsity, as given."""
-        n = self.rows.shape[1]
-        count = validate_integer("n_components", self.n_components, 1, n, "the number of features")
-        smallest = validate_sparsity(self.sparsities[0], count, n)
-        asked = (include, exclude, relation, *others)
-        return replace(self, demands=Demands.validate(smallest, n, self.rows.names, *asked))
+    @classmethod
+    def validate(
+        cls,
+        X: Any,
+        correlation: Any,
+        names: Any,
+        sparsities: Any,
+        n_components: Any,
+        callback: Any,
+        options: dict[str, Any],
+        several: bool = True,
+    ) -> tuple[Asked, DataCovariance]:
+        """Check what is asked; a bad argument is a ``ValueError`` that names it.
+
+        Parameters
+        ----------
+        X, correlation, names
+            As for :class:`Rows`.
+        sparsities
+            As for a path; or, if they are not several, that of each component.
+        n_components, callback
+            As given.
+        options : dict
+            Arguments of :func:`orthospca.solve`: its settings, and what is asked of components.
+        several : bool
+
+        Returns
+        -------
+        Asked, DataCovariance
+            The latter is of all rows.
+        """
+        if options.get("method") == Method.DEFLATION:
+            raise InputError("method must not be 'deflation': its components are not orthogonal")
+        for name in options.keys() - {*SETTINGS, *DEMANDS}:
+            raise TypeError(f"unexpected keyword argument {name!r}")
+        beyond = {name: options.pop(name) for name in DEMANDS if name in options}
+        settings = Settings.validate(callback=callback, **options)
+        end = end_of(settings)
+        rows, whole = Rows.validate(X, correlation, names)
+        n = rows.shape[1]
+        limits = validate_sparsities(sparsities, n) if several else [sparsities]
+        count = validate_integer("n_components", n_components, 1, n, "the number of features")
+        smallest = validate_sparsity(limits[0], count, n)
+        demands = Demands.validate(smallest, n, rows.names, **beyond)
+        return cls(rows, limits, count, settings, end, demands, several), whole
 
     @property
     def by_rungs(self) -> bool:
@@ -168,10 +206,10 @@ class Asked:
         return replace(self, settings=replace(self.settings, start=start))
 
     def of_all_rows(
-        self, whole: DataCovariance, end: float, fits: int, callback: Counter | None
+        self, whole: DataCovariance, fits: int, callback: Counter | None
     ) -> list[Result]:
         """Find the components of all rows, in the time that one of so many other fits has."""
-        share = Share(end, 1 + math.ceil(fits / effective_n_jobs(self.settings.n_jobs)))
+        share = Share(self.end, 1 + math.ceil(fits / effective_n_jobs(self.settings.n_jobs)))
         settings = share.of(self.settings, time.perf_counter())
         return self.results(whole, settings, heartbeat(callback, (), fits))
 
@@ -208,7 +246,6 @@ class Asked:
         work: Callable[..., T | str | None],
         parts: Iterable[tuple[Any, ...]],
         known: Sequence[Result],
-        end: float,
         callback: Counter | None,
     ) -> tuple[list[T], Status | None]:
         """Do some work for each part of the rows; see :func:`run_all`."""
@@ -216,4 +253,4 @@ class Asked:
             return [], Status.INTERRUPTED
         asked = self.starting_from(known)
         jobs = [(asked, *part) for part in parts]
-        return run_all(work, jobs, end, self.settings.n_jobs, callback)
+        return run_all(work, jobs, self.end, self.settings.n_jobs, callback)

@@ -13,15 +13,14 @@ from scipy import sparse
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 from orthospca.choosing._loadings import basis_of
-from orthospca.choosing._resampling import Asked, Rows, settings_of
-from orthospca.choosing._running import Share, end_of, worst
+from orthospca.choosing._resampling import Asked
+from orthospca.choosing._running import Share, worst
 from orthospca.choosing.selection import Counter
 from orthospca.data.moments import sum_of_squares
 from orthospca.model import views
 from orthospca.model.result import Status
 from orthospca.model.validation import validate_integer
 from orthospca.paths.shown import Shown, Table
-from orthospca.paths.solving import validate_sparsities
 
 #: Share of the largest variance held out that is enough for the elbow.
 ELBOW = 0.9
@@ -177,18 +176,8 @@ def cross_validate_sparsity(
     groups: Any = None,
     correlation: bool = False,
     random_state: int | None = 0,
-    method: str = "branch-and-bound",
-    eps: float = 0.0,
-    gap: float = 1e-4,
-    time_limit: float | None = None,
-    node_limit: int | None = None,
-    n_jobs: int | None = None,
     callback: Counter | None = None,
-    include: Any = None,
-    exclude: Any = None,
-    relation: str = "orthogonal",
-    previous: Any = None,
-    nonnegative: bool = False,
+    **options: Any,
 ) -> CrossValidation:
     """Measure, for several sparsities, how much variance of held-out rows the components explain.
 
@@ -205,8 +194,8 @@ def cross_validate_sparsity(
         Observations in rows.  A :class:`~orthospca.DataCovariance` must be of data in memory.
     sparsities : iterable of int
         Between 1 and n, in any order.
-    n_components, method, eps, gap, node_limit
-        As in :func:`orthospca.sparsity_path`.
+    n_components : int
+        How many components for each sparsity.
     cv : int, splitter of scikit-learn, or iterable of (train, test)
         A number is that of folds, into which the rows are divided at random.  Rows that belong
         together (of one patient, of one day) need a splitter that knows, such as ``GroupKFold``.
@@ -216,16 +205,12 @@ def cross_validate_sparsity(
         Whether to divide each feature by its standard deviation in the rows that are fitted.
     random_state : int or None
         Seed of the folds, if ``cv`` is a number.
-    time_limit : float, optional
-        Seconds for everything; each fold gets an equal share, and those that there is no time for
-        are left out.
-    n_jobs : int, optional
-        Folds at a time, as in :func:`orthospca.stability`.  The result does not depend on it.
     callback : callable, optional
         Called with the number of folds done and the number of all, after each and, if they are
         done one by one, twice a second; a true answer stops.
-    include, exclude, relation, previous, nonnegative : optional
-        As in :func:`orthospca.solve`, for the fit of each fold.
+    **options
+        ``method``, ``eps``, ``gap``, ``time_limit``, ``n_jobs`` and others, as in
+        :func:`orthospca.stability`, for the folds in the place of resamples.
 
     Returns
     -------
@@ -242,20 +227,16 @@ def cross_validate_sparsity(
     >>> found.suggested, found.elbow
     (8, 8)
     """
-    settings = settings_of(method, eps, gap, time_limit, node_limit, n_jobs, callback)
-    end = end_of(settings)
-    rows, whole = Rows.validate(X, correlation, None)
-    m, n = rows.shape
-    limits = validate_sparsities(sparsities, n)
-    count = validate_integer("n_components", n_components, 1, n, "the number of features")
-    asked, folds = Asked(rows, limits, count, settings), _folds(cv, m, groups, random_state)
-    asked = asked.demanding(include, exclude, relation, previous, nonnegative)
-    results = [] if asked.by_rungs else asked.of_all_rows(whole, end, len(folds), callback)
+    given = (X, correlation, None, sparsities, n_components)
+    asked, whole = Asked.validate(*given, callback, options)
+    m, limits, count = asked.rows.shape[0], asked.sparsities, asked.n_components
+    folds = _folds(cv, m, groups, random_state)
+    results = [] if asked.by_rungs else asked.of_all_rows(whole, len(folds), callback)
     done: list[tuple[Array, Array, Status]]
-    done, stopped = asked.fit_all(_measure, folds, results, end, callback)
+    done, stopped = asked.fit_all(_measure, folds, results, callback)
     tables = np.array([each[:2] for each in done]).reshape(len(done), 2, len(limits), count)
     return CrossValidation(
-        sparsities=limits,
+        sparsities=tuple(limits),
         held_out=tables[:, 0],
         fitted=tables[:, 1],
         n_samples=m,

@@ -18,8 +18,9 @@ import numpy as np
 from scipy import sparse
 
 from orthospca._errors import InputError
+from orthospca._methods import Method
 from orthospca._typing import Array
-from orthospca.choosing._resampling import Rows, refuse_nothing, seeds, settings_of
+from orthospca.choosing._resampling import Rows, refuse_nothing, seeds
 from orthospca.choosing._running import TOO_LATE, Share, end_of, heartbeat, run_all, worst
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
@@ -197,7 +198,8 @@ def significance(
     >>> found.n_components
     2
     """
-    settings = settings_of("branch-and-bound", 0.0, gap, time_limit, node_limit, n_jobs, callback)
+    limits = (gap, time_limit, node_limit, n_jobs, callback)
+    settings = Settings.validate(Method.BRANCH_AND_BOUND, 0.0, *limits)
     end = end_of(settings)
     level = validate_nonnegative("level", level)
     if not 0 < level < 1:

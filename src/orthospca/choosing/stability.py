@@ -17,13 +17,12 @@ from scipy.sparse import csr_array
 
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
-from orthospca.choosing._resampling import Asked, Rows, refuse_nothing, seeds, settings_of
-from orthospca.choosing._running import Share, end_of, worst
+from orthospca.choosing._resampling import Asked, refuse_nothing, seeds
+from orthospca.choosing._running import Share, worst
 from orthospca.choosing.selection import Counter, Stability, StabilityPath
 from orthospca.data.covariance import DataCovariance
 from orthospca.model.result import Result, Status
 from orthospca.model.validation import validate_flag, validate_integer
-from orthospca.paths.solving import validate_sparsities
 
 __all__ = ["Stability", "StabilityPath", "match_components", "stability", "stability_path"]
 
@@ -44,19 +43,9 @@ def stability(
     fraction: float | None = None,
     correlation: bool = False,
     random_state: int | None = 0,
-    method: str = "branch-and-bound",
-    eps: float = 0.0,
-    gap: float = 1e-4,
-    time_limit: float | None = None,
-    node_limit: int | None = None,
-    n_jobs: int | None = None,
     callback: Counter | None = None,
     feature_names: Sequence[str] | None = None,
-    include: Any = None,
-    exclude: Any = None,
-    relation: str = "orthogonal",
-    previous: Any = None,
-    nonnegative: bool = False,
+    **options: Any,
 ) -> Stability:
     """Count how often each feature is selected when the components are sought in other rows.
 
@@ -74,8 +63,8 @@ def stability(
     ----------
     X : array-like or sparse matrix of shape (m, n), data frame, or DataCovariance
         Observations in rows.  A :class:`~orthospca.DataCovariance` must be of data in memory.
-    sparsity, n_components, method, eps, gap, node_limit, feature_names
-        As in :func:`orthospca.solve`; ``"deflation"`` is refused.
+    sparsity, n_components, feature_names
+        As in :func:`orthospca.solve`.
     n_resamples : int
         How many sets of rows.
     bootstrap : bool
@@ -87,15 +76,16 @@ def stability(
         Whether to divide each feature by its standard deviation, in each set of rows anew.
     random_state : int or None
         Seed of the draws; with None they are different each time.
-    time_limit : float, optional
-        Seconds for everything; each fit gets an equal share, and resamples that there is no time
-        for are left out.
-    n_jobs : int, optional
-        Fits at a time, as in joblib: processes, unless ``joblib.parallel_config`` names another
-        backend.  By default all cores are used where that saves more than starting processes
-        costs.  The result does not depend on it.
     callback : callable, optional
         Called with the number of resamples done and the number of all; a true answer stops.
+    **options
+        Of each fit, as in :func:`orthospca.solve`: ``method`` (but ``"deflation"``), ``eps``,
+        ``gap``, ``node_limit``, ``include``, ``exclude``, ``relation``, ``previous`` and
+        ``nonnegative``.  Of all of them: ``time_limit``, seconds of which each fit gets an equal
+        share, while resamples that there is no time for are left out; and ``n_jobs``, fits at a
+        time, as in joblib: processes, unless ``joblib.parallel_config`` names another backend.  By
+        default all cores are used where that saves more than starting processes costs.  The result
+        does not depend on it.
 
     Returns
     -------
@@ -115,12 +105,9 @@ def stability(
     ('total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines')
     """
     draws = (n_resamples, bootstrap, fraction, random_state)
-    settings = settings_of(method, eps, gap, time_limit, node_limit, n_jobs, callback)
     sparsity = list(sparsity) if isinstance(sparsity, Iterable) else sparsity
-    rows, whole = Rows.validate(X, correlation, feature_names)
-    asked = Asked(rows, [sparsity], n_components, settings, several=False)
-    asked = asked.demanding(include, exclude, relation, previous, nonnegative)
-    return _resample(asked, whole, draws, callback)[0]
+    given = (X, correlation, feature_names, sparsity, n_components)
+    return _resample(*Asked.validate(*given, callback, options, False), draws, callback)[0]
 
 
 def stability_path(
@@ -133,19 +120,9 @@ def stability_path(
     fraction: float | None = None,
     correlation: bool = False,
     random_state: int | None = 0,
-    method: str = "branch-and-bound",
-    eps: float = 0.0,
-    gap: float = 1e-4,
-    time_limit: float | None = None,
-    node_limit: int | None = None,
-    n_jobs: int | None = None,
     callback: Counter | None = None,
     feature_names: Sequence[str] | None = None,
-    include: Any = None,
-    exclude: Any = None,
-    relation: str = "orthogonal",
-    previous: Any = None,
-    nonnegative: bool = False,
+    **options: Any,
 ) -> StabilityPath:
     """As :func:`orthospca.stability`, for several sparsities, with the same resamples for all.
 
@@ -158,10 +135,8 @@ def stability_path(
         As in :func:`orthospca.stability`.
     sparsities : iterable of int
         Between 1 and n, in any order.
-    method, eps, gap, time_limit, node_limit, n_jobs, callback, feature_names
+    callback, feature_names, **options
         As in :func:`orthospca.stability`.
-    include, exclude, relation, previous, nonnegative : optional
-        As in :func:`orthospca.solve`, for each fit.
 
     Returns
     -------
@@ -179,11 +154,8 @@ def stability_path(
     (3, 1)
     """
     draws = (n_resamples, bootstrap, fraction, random_state)
-    settings = settings_of(method, eps, gap, time_limit, node_limit, n_jobs, callback)
-    rows, whole = Rows.validate(X, correlation, feature_names)
-    asked = Asked(rows, validate_sparsities(sparsities, rows.shape[1]), n_components, settings)
-    asked = asked.demanding(include, exclude, relation, previous, nonnegative)
-    found = _resample(asked, whole, draws, callback)
+    given = (X, correlation, feature_names, sparsities, n_components)
+    found = _resample(*Asked.validate(*given, callback, options), draws, callback)
     return StabilityPath(tuple(each.result.sparsity[0] for each in found), tuple(found))
 
 
@@ -202,15 +174,13 @@ def _resample(
     asked: Asked, whole: DataCovariance, draws: tuple[Any, ...], callback: Counter | None
 ) -> list[Stability]:
     """Find the components of all rows, and those of each resample."""
-    settings, rows = asked.settings, asked.rows
-    end = end_of(settings) - rows.seconds
-    parts = _drawn(rows.shape[0], *draws)
-    reference = asked.of_all_rows(whole, end, len(parts), callback)
-    refuse_nothing(reference, settings)
+    rows, parts = asked.rows, _drawn(asked.rows.shape[0], *draws)
+    reference = asked.of_all_rows(whole, len(parts), callback)
+    refuse_nothing(reference, asked.settings)
     reference = [replace(result, feature_names=rows.names) for result in reference]
     each = [(part,) for part in parts]
     fits: list[Fit]
-    fits, stopped = asked.fit_all(_fit, each, reference, end, callback)
+    fits, stopped = asked.fit_all(_fit, each, reference, callback)
     drawn = {"n_rows": len(parts[0]), "n_samples": rows.shape[0], "bootstrap": bool(draws[1])}
     return [
         _count(result, [fit[i] for fit in fits], stopped, drawn)
