@@ -34,30 +34,6 @@ if TYPE_CHECKING:
     from orthospca.model.result import Status as Status
     from orthospca.paths.solving import sparsity_path as sparsity_path
 
-__all__ = [
-    "Alternatives",
-    "Audit",
-    "Blocks",
-    "Certificate",
-    "Component",
-    "DataCovariance",
-    "OrthogonalSparsePCA",
-    "Result",
-    "Significance",
-    "Status",
-    "alternatives",
-    "audit",
-    "block_diagonalize",
-    "cross_validate_sparsity",
-    "datasets",
-    "significance",
-    "solve",
-    "sparsity_path",
-    "stability",
-    "stability_path",
-    "verify",
-]
-
 _HOME = {
     "Alternatives": "orthospca.choosing.alternatives",
     "alternatives": "orthospca.choosing.alternatives",
@@ -79,6 +55,8 @@ _HOME = {
     "stability": "orthospca.choosing.stability",
     "stability_path": "orthospca.choosing.stability",
 }
+
+__all__ = [*_HOME, "datasets", "verify"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ import functools
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,8 @@ from orthospca.wide.stage import WideProblem, WideStages
 SMALL_SPECTRUM, LARGEST_SPECTRUM = 300, 1000
 #: Ways on which the path of a result can be proved afterwards.
 Climbing = MatrixStages | WideStages
+#: What is said where a matrix was needed, and could not be formed in time.
+NO_MATRIX = "there was no time to form the covariance of the data, which this needs"
 #: Relative difference up to which variances of single features are the same.
 TIED = 1e-9
 
@@ -281,44 +283,121 @@ def solve_with(
         if isinstance(given, DataProblem) and formed:
             problem = read_matrix(given, settings, watch)
             if isinstance(problem, DataProblem) and not can_do_without(settings, threshold, asked):
-                return _nothing(problem, settings, watch)
+                found = Found((), False, math.nan, watch.verdict() or Status.TIME_LIMIT)
+                return _Solve(problem, settings, watch).result(found, NO_MATRIX)
+        solving = _Solve(problem, settings, watch)
         with single_threaded_blas():
             if not in_turn:
-                assert isinstance(problem, Problem)
-                return _solve_together(problem, settings, watch)
+                return solving.together()
             climb = functools.partial(_climb, given, settings)
-            way = (threshold, settings, watch, climb, learnt, known, resume)
-            return _solve_in_turn(problem, *way)
+            return solving.in_turn(threshold, climb, learnt, known, resume)
 
 
-def _solve_in_turn(
-    problem: Problem | DataProblem,
-    threshold: Any,
-    settings: Settings,
-    watch: Watch,
-    climb: Callable[[], tuple[Component, ...]],
-    learnt: WideProblem | None,
-    known: Sequence[Component],
-    resume: Path | None,
-) -> Result:
-    """Find one component after another."""
-    if isinstance(problem, DataProblem):
-        stages = stages_of_data(problem, threshold, settings, watch, learnt)
-    else:
-        stages = stages_of_matrix(problem, threshold, settings, watch)
-    recorder = None
-    if settings.proof:
-        certified = certified_by(problem)
-        recorder = Recorder(*certified, problem.sparsity, settings, resume, problem.demands)
-        known = recorder.finished or known
-    sequence = (stages, problem.sparsity, settings.tolerance, watch, known, recorder)
-    found = run_stages(*sequence, problem.demands)
-    certificate = None if recorder is None else recorder.close(found)
-    together = _bound_of_all(problem, settings, found, watch)
-    result = _result(problem, settings, watch, found, stages.note, certificate, together)
-    has_path = isinstance(stages, Climbing) and settings.method is Method.BRANCH_AND_BOUND
-    has_path &= bool(found.components) and not found.path
-    return replace(result, climb=climb) if has_path else result
+@dataclass(frozen=True, eq=False)
+class _Solve:
+    """A validated problem, how it is to be solved, and its clock."""
+
+    problem: Problem | DataProblem
+    settings: Settings
+    watch: Watch
+
+    def in_turn(
+        self,
+        threshold: Any,
+        climb: Callable[[], tuple[Component, ...]],
+        learnt: WideProblem | None,
+        known: Sequence[Component],
+        resume: Path | None,
+    ) -> Result:
+        """Find one component after another."""
+        problem, settings, watch = self.problem, self.settings, self.watch
+        if isinstance(problem, DataProblem):
+            stages = stages_of_data(problem, threshold, settings, watch, learnt)
+        else:
+            stages = stages_of_matrix(problem, threshold, settings, watch)
+        recorder = self._recorder(resume) if settings.proof else None
+        if recorder is not None:
+            known = recorder.finished or known
+        sequence = (stages, problem.sparsity, settings.tolerance, watch, known, recorder)
+        found = run_stages(*sequence, problem.demands)
+        certificate = None if recorder is None else recorder.close(found)
+        result = self.result(found, stages.note, certificate, self._bound_of_all(found))
+        has_path = isinstance(stages, Climbing) and settings.method is Method.BRANCH_AND_BOUND
+        has_path &= bool(found.components) and not found.path
+        return replace(result, climb=climb) if has_path else result
+
+    def together(self) -> Result:
+        """Find components that are chosen with regard to those after them."""
+        problem, settings = self.problem, self.settings
+        assert isinstance(problem, Problem)
+        given = (problem.covariance, problem.sparsity, settings, self.watch, problem.demands)
+        certificate: Certificate | None = None
+        if settings.objective is Objective.LEXICOGRAPHIC:
+            answer = solve_lexicographically(*given)
+            if settings.proof:
+                certificate = self._recorder().close(answer.found)
+            upper = self._bound_of_all(answer.found)
+            return self.result(answer.found, answer.note, certificate, upper)
+        joint = solve_jointly(*given)
+        if settings.proof and joint.root is not None:
+            ladders = {size: outcome.rungs for size, outcome in joint.root.outcomes.items()}
+            vectors = [component.vector for component in joint.components]
+            certificate = make_joint_certificate(*given[:2], vectors, joint.root.matrix, ladders)
+        found = Found(joint.components, False, math.nan, joint.status)
+        return self.result(found, joint.note, certificate, joint.upper)
+
+    def result(
+        self,
+        found: Found,
+        note: str,
+        certificate: Certificate | None = None,
+        together: float = math.nan,
+    ) -> Result:
+        """What was asked and what was found, in one piece."""
+        problem, settings = self.problem, self.settings
+        result = Result(
+            stages=found.components,
+            n_features=problem.n_features,
+            sparsity=problem.sparsity,
+            status=found.status,
+            exhausted=found.exhausted,
+            method=str(settings.method),
+            guarantee=found.guarantee,
+            runtime=self.watch.clock.elapsed,
+            history=tuple(self.watch.journal.history),
+            feature_names=problem.feature_names,
+            total_variance=problem.total_variance,
+            note=note,
+            known_path=found.path,
+            certificate=certificate,
+            objective=str(settings.objective),
+            joint_upper_bound=together,
+            asked=problem.demands.manifest(),
+        )
+        return noted(result, _on_ties(problem))
+
+    def _recorder(self, resume: Path | None = None) -> Recorder:
+        """What keeps the certificate."""
+        problem = self.problem
+        given = (*certified_by(problem), problem.sparsity, self.settings)
+        return Recorder(*given, resume, problem.demands)
+
+    def _bound_of_all(self, found: Found) -> float:
+        """A bound on the total variance of every set, where it costs little."""
+        problem, count = self.problem, len(found.components)
+        deflated = self.settings.method is Method.DEFLATION
+        if deflated or problem.demands.uncorrelated or count == 0:
+            return math.nan
+        limits = problem.sparsity[:count]
+        upper = math.inf
+        if max(limits) <= limits[0] and all(problem.demands.nests(0, k) for k in range(1, count)):
+            # What holds for the first component holds for every one.
+            upper = add_up(*([found.components[0].upper_bound] * count), 0.0)
+        n = problem.n_features
+        in_time = n <= LARGEST_SPECTRUM and self.watch.has_time_for(4.0 * n**3)
+        if isinstance(problem, Problem) and count > 1 and (n <= SMALL_SPECTRUM or in_time):
+            upper = min(upper, spectral_bound(problem.covariance, count))
+        return max(upper, total_down(component.variance for component in found.components))
 
 
 def _climb(given: Problem | DataProblem, settings: Settings) -> tuple[Component, ...]:
@@ -331,38 +410,6 @@ def _climb(given: Problem | DataProblem, settings: Settings) -> tuple[Component,
         results = [solve_with(given.covariance, p, 1, settings, asked=asked) for p in sizes]
         return tuple(result.stages[0] for result in results if result.stages)
     return solve_with(given.covariance, given.sparsity[0], 1, settings, asked=asked).known_path
-
-
-def _result(
-    problem: Problem | DataProblem,
-    settings: Settings,
-    watch: Watch,
-    found: Found,
-    note: str,
-    certificate: Certificate | None,
-    together: float,
-) -> Result:
-    """What was asked and what was found, in one piece."""
-    result = Result(
-        stages=found.components,
-        n_features=problem.n_features,
-        sparsity=problem.sparsity,
-        status=found.status,
-        exhausted=found.exhausted,
-        method=str(settings.method),
-        guarantee=found.guarantee,
-        runtime=watch.clock.elapsed,
-        history=tuple(watch.journal.history),
-        feature_names=problem.feature_names,
-        total_variance=problem.total_variance,
-        note=note,
-        known_path=found.path,
-        certificate=certificate,
-        objective=str(settings.objective),
-        joint_upper_bound=together,
-        asked=problem.demands.manifest(),
-    )
-    return noted(result, _on_ties(problem))
 
 
 def _on_ties(problem: Problem | DataProblem) -> str:
@@ -405,54 +452,3 @@ def _refuse_what_needs_stages(threshold: Any, resume: Path | None) -> None:
         raise InputError(f"threshold must be 0 unless objective is 'stagewise', got {threshold!r}")
     if resume is not None:
         raise InputError(f"resume needs objective='stagewise', got {str(resume)!r}")
-
-
-def _solve_together(problem: Problem, settings: Settings, watch: Watch) -> Result:
-    """Find components that are chosen with regard to those after them."""
-    Q = problem.covariance
-    certificate: Certificate | None = None
-    if settings.objective is Objective.JOINT:
-        joint = solve_jointly(Q, problem.sparsity, settings, watch, problem.demands)
-        found = Found(joint.components, False, math.nan, joint.status)
-        together, note = joint.upper, joint.note
-        if settings.proof and joint.root is not None:
-            ladders = {size: outcome.rungs for size, outcome in joint.root.outcomes.items()}
-            vectors = [component.vector for component in joint.components]
-            certificate = make_joint_certificate(
-                Q, problem.sparsity, vectors, joint.root.matrix, ladders
-            )
-    else:
-        answer = solve_lexicographically(Q, problem.sparsity, settings, watch, problem.demands)
-        found, note = answer.found, answer.note
-        together = _bound_of_all(problem, settings, found, watch)
-        if settings.proof:
-            given = (*certified_by(problem), problem.sparsity, settings)
-            certificate = Recorder(*given, None, problem.demands).close(found)
-    return _result(problem, settings, watch, found, note, certificate, together)
-
-
-def _bound_of_all(
-    problem: Problem | DataProblem, settings: Settings, found: Found, watch: Watch
-) -> float:
-    """A bound on the total variance of every set, where it costs little."""
-    count = len(found.components)
-    if settings.method is Method.DEFLATION or problem.demands.uncorrelated or count == 0:
-        return math.nan
-    limits = problem.sparsity[:count]
-    upper = math.inf
-    if max(limits) <= limits[0] and all(problem.demands.nests(0, k) for k in range(1, count)):
-        # What holds for the first component holds for every one.
-        upper = add_up(*([found.components[0].upper_bound] * count), 0.0)
-    n = problem.n_features
-    little = n <= SMALL_SPECTRUM or (n <= LARGEST_SPECTRUM and watch.has_time_for(4.0 * n**3))
-    if isinstance(problem, Problem) and count > 1 and little:
-        upper = min(upper, spectral_bound(problem.covariance, count))
-    return max(upper, total_down(component.variance for component in found.components))
-
-
-def _nothing(problem: DataProblem, settings: Settings, watch: Watch) -> Result:
-    """No component: the matrix that they need could not be formed in time."""
-    status = watch.verdict() or Status.TIME_LIMIT
-    found = Found((), False, math.nan, status)
-    note = "there was no time to form the covariance of the data, which this needs"
-    return _result(problem, settings, watch, found, note, None, math.nan)

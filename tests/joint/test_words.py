@@ -270,22 +270,6 @@ def test_command_line(tmp_path, monkeypatch):
     assert Result.load("out/result.json").status is Status.PROOF_LIMIT
 
 
-def test_older_files(tmp_path):
-    """Tests that results of earlier releases are read, and not called more than they are."""
-    result = solve(small(1), 2, 2, objective="joint")
-    content = result.to_dict()
-    for key in ("meaning", "joint_variance"):
-        del content[key]
-    for component in content["components"]:
-        component["status"] = "OPTIMAL"
-    content["status"] = "NODE_LIMIT"
-    (tmp_path / "old.json").write_text(json.dumps(content), encoding="utf-8")
-    loaded = Result.load(tmp_path / "old.json")
-    assert loaded.status is Status.NODE_LIMIT
-    assert loaded.statuses == (Status.PART_OF_SET, Status.PART_OF_SET)
-    assert "optimal" not in loaded.summary()
-
-
 # ---------------------------------------------------------------------------- ties
 
 

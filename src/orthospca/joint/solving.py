@@ -69,6 +69,7 @@ class _Part(QuietWatch):
 
     def __init__(self, watch: Watch, seconds: float) -> None:
         super().__init__(watch)
+        self._watch = watch
         self.clock = Clock(None if math.isinf(seconds) else seconds)
         self.node_limit = watch.node_limit
 

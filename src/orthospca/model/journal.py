@@ -36,6 +36,8 @@ class Journal:
     ) -> None:
         self.history: list[Progress] = []
         self.stage = 0
+        #: Whether Ctrl-C or the callback asked to stop.
+        self.interrupted = False
         #: While covariances are being formed, which share of them is.
         self.forming: float | None = None
         self._clock = clock

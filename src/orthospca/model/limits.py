@@ -27,11 +27,6 @@ class Watch:
         Receives each :class:`~orthospca.result.Progress`; a true answer stops the solve.
     heartbeat : float
         Seconds between two calls of the callback, at most, while work goes on.
-
-    Attributes
-    ----------
-    interrupted : bool
-        Whether Ctrl-C or the callback asked to stop.
     """
 
     def __init__(
@@ -44,7 +39,15 @@ class Watch:
         self.clock = Clock(time_limit)
         self.journal = Journal(self.clock, callback, heartbeat)
         self.node_limit = math.inf if node_limit is None else node_limit
-        self.interrupted = False
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C or the callback asked to stop."""
+        return self.journal.interrupted
+
+    @interrupted.setter
+    def interrupted(self, value: bool) -> None:
+        self.journal.interrupted = value
 
     def begin_stage(self, stage: int, stages_left: int) -> None:
         """Start a stage: its clock, and its chapter of the journal."""
@@ -124,23 +127,7 @@ class QuietWatch(Watch):
     """The same limits and interrupts, for work that says nothing of the stage as a whole."""
 
     def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        self.clock = watch.clock
-        self.journal = watch.journal
-        self.node_limit = math.inf
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C or the callback asked to stop."""
-        return self._watch.interrupted
-
-    @interrupted.setter
-    def interrupted(self, value: bool) -> None:
-        self._watch.interrupted = value
-
-    def out_of_time(self) -> bool:
-        """As of the watch itself, which keeps in touch with the callback."""
-        return self._watch.out_of_time()
+        self.clock, self.journal, self.node_limit = watch.clock, watch.journal, math.inf
 
     def report(
         self, nodes: int, open_nodes: int, lower: float, upper: float, by: ClosedBy | None = None

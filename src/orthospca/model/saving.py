@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +45,6 @@ RESULT: dict[str, Callable[[Any], Any]] = {
     "feature_names": _or_none(tuple),
     "asked": dict,
 }
-#: Those that files of earlier releases may lack.
-LATER = {"objective", "joint_upper_bound", "note", "asked"}
 #: The same of a component, beside its support and its loadings.
 COMPONENT: dict[str, Callable[[Any], Any]] = {
     "variance": float,
@@ -58,7 +55,7 @@ COMPONENT: dict[str, Callable[[Any], Any]] = {
     "deflated_variance": _or_none(float),
     "closed_by": _or_none(ClosedBy),
 }
-#: An entry of the history is a list of these; the last one is missing in earlier releases.
+#: An entry of the history is a list of these.
 ENTRY = ("stage", "nodes", "open_nodes", "lower", "upper", "elapsed", "proved_by")
 
 
@@ -118,20 +115,12 @@ def read_fields(path: str | Path) -> dict[str, Any]:
 
 
 def _fields(content: dict[str, Any]) -> dict[str, Any]:
-    found = {
-        name: read(content[name])
-        for name, read in RESULT.items()
-        if name in content or name not in LATER
-    }
+    found = {name: read(content[name]) for name, read in RESULT.items()}
     n_features = found["n_features"]
-    stages = [_component(record, n_features) for record in content["components"]]
-    if content.get("objective") == "joint" and len(stages) > 1:
-        # Earlier releases gave every component the status of the set.
-        stages = [replace(stage, status=Status.PART_OF_SET) for stage in stages]
     return found | {
-        "stages": tuple(stages),
-        "known_path": tuple(_component(record, n_features) for record in content.get("path", [])),
-        "history": tuple(_entry(**dict(zip(ENTRY, e, strict=False))) for e in content["history"]),
+        "stages": tuple(_component(record, n_features) for record in content["components"]),
+        "known_path": tuple(_component(record, n_features) for record in content["path"]),
+        "history": tuple(_entry(**dict(zip(ENTRY, e, strict=True))) for e in content["history"]),
     }
 
 
@@ -141,10 +130,9 @@ def _component(record: dict[str, Any], n_features: int) -> Component:
         raise InputError("support and loadings differ in length")
     vector[record["support"]] = record["loadings"]
     vector.flags.writeable = False
-    known = {"closed_by": None} | record  # files of earlier releases do not say it
-    return Component(vector, **{name: read(known[name]) for name, read in COMPONENT.items()})
+    return Component(vector, **{name: read(record[name]) for name, read in COMPONENT.items()})
 
 
-def _entry(lower: Any, upper: Any, proved_by: Any = None, **counts: Any) -> Progress:
+def _entry(lower: Any, upper: Any, proved_by: Any, **counts: Any) -> Progress:
     by = _or_none(ClosedBy)(proved_by)
     return Progress(lower=float(lower), upper=float(upper), proved_by=by, **counts)
