@@ -66,7 +66,7 @@ def unevenness(variances: Array, names: Sequence[str] | None) -> str:
     return ""
 
 
-def leading_eigenvalues(Q: Any, count: int) -> Array:
+def leading_eigenvalues(Q: Any, count: int, largest: int = LARGEST_MATRIX) -> Array:
     """The largest eigenvalues of Q, descending: the variances of ordinary PCA.
 
     Parameters
@@ -78,12 +78,14 @@ def leading_eigenvalues(Q: Any, count: int) -> Array:
         iteration multiplies by B and Bᵀ.
     count : int
         How many; all of them if there are fewer.
+    largest : int
+        Order of the largest matrix that is formed.
     """
     if not isinstance(Q, DataCovariance):
         return _largest_of(np.asarray(Q, dtype=np.float64), count)
     count = min(count, Q.n_features)
     order = min(Q.n_samples, Q.n_features)
-    if order > LARGEST_MATRIX and 2 * count < order:
+    if order > largest and 2 * count < order:
         return _largest_of_data(Q, count)
     if Q.n_features <= Q.n_samples:
         return _largest_of(Q.submatrix(np.arange(order)), count)

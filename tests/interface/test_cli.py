@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 from helpers.clocks import ticking
 from orthospca import Result, datasets, verify
-from orthospca.interface import progress as display
 from orthospca.interface.cli import app, job
 from orthospca.interface.progress import ProgressDisplay
 from orthospca.model.result import Progress
@@ -378,12 +377,11 @@ def test_progress_of_a_path(capsys):
     assert "nodes 3" in lines[1] and lines[1].endswith("7.0 s")
 
 
-def test_progress_on_a_terminal(capsys, monkeypatch):
+def test_progress_on_a_terminal(capsys):
     """Tests that on a terminal progress is live and leaves nothing behind but control codes."""
-    # Drawn at the beginning and at the end only, however long it takes.
-    monkeypatch.setattr(display, "PER_SECOND", 1e-6)
     console = Console(force_terminal=True, width=100, stderr=True)
-    with ProgressDisplay(console, 1) as progress:
+    # Drawn at the beginning and at the end only, however long it takes.
+    with ProgressDisplay(console, 1, per_second=1e-6) as progress:
         progress(Progress(0, 3, 1, 1.0, 1.5, 0.5))
     shown = capsys.readouterr().err
     assert "\x1b[" in shown and shown.count("\n") <= 2

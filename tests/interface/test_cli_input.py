@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,6 @@ from orthospca import OrthogonalSparsePCA, Result, datasets
 from orthospca.interface.cli import app
 from orthospca.interface.cli import source as _source
 from orthospca.interface.cli.source import Source
-
-RUN = [sys.executable, "-c", "from orthospca.interface.cli import main; main()"]
 
 
 def run(*arguments: object, stdin: bytes | None = None):
@@ -155,16 +153,10 @@ def test_a_pipe_is_read_once(tmp_path):
     """Tests a file that cannot be read again, as the shell's <(...) is."""
     text = "a,b\n1,2\n2,1\n4,9\n"
     os.mkfifo(tmp_path / "pipe")
-    process = subprocess.Popen(
-        [*RUN, "fit", "pipe", "-k", "1", "-p", "1", "-o", "out"], stderr=subprocess.PIPE, text=True
-    )
-    try:
-        (tmp_path / "pipe").write_text(text)
-        _, errors = process.communicate(timeout=600)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == 0, errors
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,), daemon=True)
+    writer.start()
+    ended = run("fit", "pipe", "-k", 1, "-p", 1, "-o", "out")
+    assert ended.exit_code == 0, ended.output
     digest = hashlib.sha256(text.encode()).hexdigest()
     assert digest in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 

@@ -15,7 +15,6 @@ from orthospca import DataCovariance, Result, datasets, solve, sparsity_path
 from orthospca.data.columns import CHUNK
 from orthospca.interface.cli import app
 from orthospca.interface.cli.source import Source
-from orthospca.interface.tables import _table
 from orthospca.model.tuning import DEFAULT
 
 N = 6000
@@ -138,7 +137,7 @@ def test_open_gap(dense, tmp_path):
     assert (tmp_path / "report.html").exists()
 
 
-def test_what_needs_the_matrix(tmp_path, monkeypatch):
+def test_what_needs_the_matrix(tmp_path):
     """Tests that only other methods get the matrix, up to the number that has one."""
     n = DEFAULT.wide.formed + 50
     np.save(tmp_path / "x.npy", datasets.make_planted_samples(n, 30).data)
@@ -146,7 +145,8 @@ def test_what_needs_the_matrix(tmp_path, monkeypatch):
     assert isinstance(read()[1], DataCovariance)
     assert isinstance(read("eigenvalue")[1], DataCovariance)
     assert isinstance(read("deflation")[1], np.ndarray)
-    monkeypatch.setattr(_table, "MOST_VARIABLES", n - 1)
+    n = 20_001
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((3, n)))
     for option in (["--method", "enumeration"], ["--method", "deflation"]):
         ended = run("fit", tmp_path / "x.npy", "-k", 1, "-p", 2, *option)
         assert ended.exit_code == 2 and f"the file has {n} variables" in ended.output

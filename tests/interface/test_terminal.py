@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import errno
 import io
@@ -23,7 +24,7 @@ from typer.testing import CliRunner
 from orthospca import Result, Status, datasets, solve, sparsity_path
 from orthospca._errors import InputError
 from orthospca.interface import plotting, report, screen, streams
-from orthospca.interface.cli import app, job
+from orthospca.interface.cli import app, job, main
 from orthospca.interface.cli.source import Source
 from orthospca.interface.display import advice
 from orthospca.interface.folders import Folder
@@ -83,23 +84,39 @@ def test_a_reader_that_leaves_early(pitprops):
     assert Path("orthospca-out/pitprops/report.html").exists()
 
 
+def run_into(output, errors, *arguments: object) -> int:
+    """Run the command line as a process does, with other streams; the exit code."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(errors),
+        pytest.raises(SystemExit) as ended,
+    ):
+        patch.setattr(sys, "argv", ["orthospca", *map(str, arguments)])
+        main()
+    return ended.value.code
+
+
 def test_nobody_hears_anything(pitprops):
     """Tests that a search goes on though its progress, too, goes into a closed pipe."""
     reading, writing = os.pipe()
     os.close(reading)
-    process = subprocess.run([*RUN, "fit", pitprops, *FIT], stdout=writing, stderr=writing)
-    os.close(writing)
-    assert process.returncode == 0
+    with open(writing, "w") as gone, open(os.dup(writing), "w") as also_gone:
+        assert run_into(gone, also_gone, "fit", pitprops, *FIT) == 0
     assert Path("orthospca-out/pitprops/report.html").exists()
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("option", [[], ["--json", "-o", "orthospca-out/pitprops"]])
-def test_a_full_device(pitprops, option):
+def test_a_full_device(pitprops):
     """Tests that output that cannot be written is one sentence and code 2, after the files."""
+    errors = io.StringIO()
+    with open(FULL, "w") as full:
+        assert run_into(full, errors, "fit", pitprops, *FIT, "--json", "-o", "out") == 2
+    last = "orthospca: cannot write to standard output: no space left on device\n"
+    assert errors.getvalue().endswith(last) and Path("out/report.html").exists()
     with open(FULL, "w") as full:
         ended = subprocess.run(
-            [*RUN, "fit", pitprops, *FIT, *option], stdout=full, stderr=subprocess.PIPE, text=True
+            [*RUN, "fit", pitprops, *FIT], stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert ended.returncode == 2
     last = ended.stderr.splitlines()[-1]
@@ -111,11 +128,10 @@ def test_a_full_device(pitprops, option):
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 def test_remarks_on_a_full_device(pitprops):
     """Tests that progress that cannot be shown is no reason to fail."""
+    output = io.StringIO()
     with open(FULL, "w") as full:
-        ended = subprocess.run(
-            [*RUN, "fit", pitprops, *FIT], stdout=subprocess.PIPE, stderr=full, text=True
-        )
-    assert ended.returncode == 0 and "each is certified" in ended.stdout
+        assert run_into(output, full, "fit", pitprops, *FIT) == 0
+    assert "each is certified" in output.getvalue()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no such shell")

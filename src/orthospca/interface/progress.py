@@ -104,6 +104,8 @@ class ProgressDisplay:
         Seconds between two plain lines.
     together : bool
         Whether the components are sought as one set.
+    per_second : float
+        Pictures a second.
     """
 
     def __init__(
@@ -115,13 +117,14 @@ class ProgressDisplay:
         eps: float = 0.0,
         interval: float = PLAIN_INTERVAL,
         together: bool = False,
+        per_second: float = PER_SECOND,
     ) -> None:
         self._console = console
         self._total = n_components
         self._together = together and n_components > 1
         self._clock = clock
         self._gap, self._eps = gap, eps
-        self._interval = interval
+        self._interval, self._per_second = interval, per_second
         self._started = clock()
         self._pace = Pace(self._started)
         self._last: tuple[str, Progress] | None = None
@@ -174,7 +177,7 @@ class ProgressDisplay:
     def _draw(self) -> None:
         """Draw what moves, so often that the clock goes on where the search has no news."""
         assert self._live is not None
-        while not self._ended.wait(1.0 / PER_SECOND):
+        while not self._ended.wait(1.0 / self._per_second):
             with self._lock:
                 self._live.refresh()
 
