@@ -82,6 +82,19 @@ def test_names_with_commas_and_several_options(file: Path) -> None:
     assert json.loads(ended.stdout)["asked"] == {"include": [[0, 6]]}
 
 
+@pytest.mark.parametrize("relation", ["orthogonal", "disjoint", "uncorrelated"])
+def test_alternatives_of_related_components(file: Path, relation: str) -> None:
+    """Tests that the best choice for each component, given those before it, is the component."""
+    asked = ("--relation", relation, "--alternatives", "5%", "--gap", 1e-8, "-o", "o")
+    ended = run("fit", file, "-k", 2, "-p", 3, *asked)
+    assert ended.exit_code == 0, ended.output
+    lists = json.loads(Path("o/alternatives.json").read_text())["components"]
+    loadings = pd.read_csv("o/loadings.csv", index_col=0)
+    for k, each in enumerate(lists, start=1):
+        used = loadings.index[loadings[f"component{k}"] != 0]
+        assert each["complete"] and each["supports"][0]["features"] == list(used)
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -96,7 +109,7 @@ def test_names_with_commas_and_several_options(file: Path) -> None:
             "--alternatives does not work with --nonnegative",
         ),
         (
-            ("--relation", "uncorrelated", "--alternatives", "1%", "-o", "o"),
+            ("--method", "deflation", "--alternatives", "1%", "-o", "o"),
             "--alternatives needs orthogonal components",
         ),
     ],

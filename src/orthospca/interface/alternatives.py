@@ -42,15 +42,13 @@ def to_each(
 
 
 def _given_those_before(result: Result, k: int) -> dict[str, Any]:
-    """What is asked of a component, with those before it: orthogonal to them, or apart."""
-    include, exclude = (result.asked.get(name) for name in ("include", "exclude"))
-    included, excluded = include[k] if include else [], set(exclude[k] if exclude else ())
-    before = result.components[:k]
-    if result.asked.get("relation") == "disjoint":
-        excluded.update(np.flatnonzero(before.any(axis=0)).tolist())
-        excluded.update(j for later in (include or [])[k + 1 :] for j in later)
-        before = before[:0]
-    return {"previous": before, "include": included, "exclude": sorted(excluded)}
+    """What is asked of a component, given those before it."""
+    asked = {name: lists[k] for name in ("include", "exclude") if (lists := result.asked.get(name))}
+    relation = result.asked.get("relation", "orthogonal")
+    if relation == "disjoint":
+        later = (j for own in result.asked.get("include", [])[k + 1 :] for j in own)
+        asked["exclude"] = sorted({*asked.get("exclude", ()), *later})
+    return {**asked, "previous": result.components[:k], "relation": relation}
 
 
 def rows(found: Sequence[Alternatives], numbered: bool = True) -> Iterator[Sequence[object]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orthospca._errors import InputError
-from orthospca._methods import Method, Objective, Relation
+from orthospca._methods import Method, Objective
 from orthospca.interface.cli.options import (
     SHARE,
     Components,
@@ -203,8 +203,6 @@ def _refuse_alternatives(within: float, solver: Fitting, constraints: Constraint
         raise InputError(f"--alternatives must be finite and not negative, got {within}")
     if constraints.nonnegative:
         raise InputError("--alternatives does not work with --nonnegative")
-    if constraints.relation is Relation.UNCORRELATED:
-        raise InputError("--alternatives needs orthogonal components, not --relation uncorrelated")
     if solver.method is Method.DEFLATION:
         raise InputError("--alternatives needs orthogonal components, not --method deflation")
     if solver.objective is Objective.JOINT:
