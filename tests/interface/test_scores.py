@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from orthospca import DataCovariance, Result, datasets, plotting, solve
 from orthospca._errors import InputError
 from orthospca.interface.cli import app
+from orthospca.interface.folders import Folder
 from orthospca.interface.grouping import grouped
 from orthospca.interface.scores import Scores, labels_of, scores_of
 from orthospca.interface.tables import read_table
@@ -71,12 +72,14 @@ def test_missing_values(wine):
 def test_what_is_written(tmp_path):
     """Tests the file: names, labels, numbers to the last digit, nothing where a score misses."""
     values = np.array([[1 / 3, np.nan], [2.0, -1.5]])
-    Scores(values, ("first", 'sec"ond'), "kind", ("a", "b,c")).save(tmp_path / "scores.csv")
+    place = Folder(tmp_path)
+    scores = Scores(values, ("first", 'sec"ond'), "kind", ("a", "b,c"))
+    place.write("scores.csv", scores.lines())
     assert read(tmp_path / "scores.csv") == [
         {"row": "first", "kind": "a", "component1": repr(1 / 3), "component2": ""},
         {"row": 'sec"ond', "kind": "b,c", "component1": "2.0", "component2": "-1.5"},
     ]
-    Scores(values).save(tmp_path / "scores.csv")
+    place.write("scores.csv", Scores(values).lines())
     assert [row["row"] for row in read(tmp_path / "scores.csv")] == ["1", "2"]
     with pytest.raises(InputError, match="groups must have an entry for each of the 2 rows, got 1"):
         Scores(values, None, "kind", ("a",))

@@ -46,10 +46,9 @@ def audit_rows(found: Audit) -> Rows:
     """A line for each component."""
     yield "component", "nonzeros", "variance", "cosine", "added", "upper_bound", "gap", "better"
     columns = (found.variances, found.cosines.max(axis=1), found.added, found.upper_bounds)
-    numbers = zip(*(column.tolist() for column in (*columns, found.gaps)), strict=True)
+    numbers = (column.tolist() for column in (*columns, found.gaps))
     better = ("" if result is None else float(result.variances[0]) for result in found.better)
-    for k, p, row, other in zip(found.numbers, found.sparsity, numbers, better, strict=True):
-        yield k, p, *row, other
+    yield from zip(found.numbers, found.sparsity, *numbers, better, strict=True)
 
 
 def significance_rows(found: Significance) -> Rows:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,18 +48,14 @@ class Scores:
                     f"{name} must have an entry for each of the {count} rows, got {len(given)}"
                 )
 
-    def save(self, path: str | Path) -> None:
-        """Write ``scores.csv``: a line for each row, with its name, its label and its scores."""
-        names = self.rows or [str(i) for i in range(1, len(self.values) + 1)]
-        components = [f"component{k}" for k in range(1, self.values.shape[1] + 1)]
-        head = ["row", *([self.by] if self.groups is not None else []), *components]
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(head)
-            for i, (name, values) in enumerate(zip(names, self.values.tolist(), strict=True)):
-                label = [self.groups[i]] if self.groups is not None else []
-                numbers = ["" if math.isnan(value) else value for value in values]
-                writer.writerow([name, *label, *numbers])
+    def lines(self) -> Iterator[Sequence[object]]:
+        """The lines of ``scores.csv``: for each row its name, its label and its scores."""
+        names = self.rows or range(1, len(self.values) + 1)
+        groups: Any = [] if self.groups is None else [[self.by, *self.groups]]
+        head = [f"component{k}" for k in range(1, self.values.shape[1] + 1)]
+        numbers = (["" if math.isnan(v) else v for v in row] for row in self.values.tolist())
+        for name, *label, row in zip(["row", *names], *groups, [head, *numbers], strict=True):
+            yield [name, *label, *row]
 
 
 def scores_of(values: Any, result: Result, *, correlation: bool = False) -> Array:
@@ -106,8 +100,8 @@ def _dense(columns: Any) -> Array:
 def labels_of(table: Table, color: str | None = None) -> dict[str, Any]:
     """What :class:`Scores` says of the rows of a table: their names, and their colours.
 
-    Rows that have no names get those of a column in which each label is there once.  If no column
-    is asked for, the first one with a few labels, each of several rows, gives the colours.
+    If no column is asked for, the first one with a few labels, each of several rows, gives the
+    colours.
 
     Parameters
     ----------
@@ -115,24 +109,21 @@ def labels_of(table: Table, color: str | None = None) -> dict[str, Any]:
     color : str, optional
         The column that was asked for: one of labels, or one of the variables.
     """
-    columns = {name: texts for name, texts in table.label_values.items() if texts}
-    count = table.values.shape[0]
-    distinct = (texts for texts in columns.values() if len(set(texts)) == count)
-    rows = table.row_names or next(distinct, None)
+    rows, count = table.row_names, table.values.shape[0]
     if color is not None:
-        return {"rows": rows, "by": color, "groups": _column(color, columns, table)}
-    for name, texts in columns.items():
+        return {"rows": rows, "by": color, "groups": _column(color, table)}
+    for name, texts in table.label_values.items():
         if 2 <= len(set(texts)) <= min(MOST_GROUPS, count // 2):
             return {"rows": rows, "by": name, "groups": texts}
     return {"rows": rows}
 
 
-def _column(name: str, labels: Mapping[str, tuple[str, ...]], table: Table) -> tuple[str, ...]:
-    if name in labels:
-        return labels[name]
+def _column(name: str, table: Table) -> tuple[str, ...]:
+    if name in table.label_values:
+        return table.label_values[name]
     if name in table.columns:
         column = _dense(table.values[:, [table.columns.index(name)]])
         return tuple(f"{value:.10g}" for value in column.ravel().tolist())
-    known = [*labels, *table.columns]
+    known = [*table.label_values, *table.columns]
     shown = ", ".join(map(repr, known[:5])) + (", ..." if len(known) > 5 else "")
     raise InputError(f"--color must be the name of a column, got {name!r} (there are {shown})")

@@ -78,7 +78,7 @@ def demo(*, showing: Demo) -> int:
     for section in sections:
         if section.scores is not None:
             name = section.certificate.replace(".zip", "-scores.csv")
-            place.write(name, section.scores)
+            place.write(name, section.scores.lines())
             print(f"scores: {output / name}")
     solved = True
     for section in sections:

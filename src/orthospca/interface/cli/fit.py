@@ -153,7 +153,10 @@ def fit(
         proof = "certificate.zip" if result.certificate is not None else ""
         about = (job.source.describe_fully(table), job.source.matrix_kind, settings, proof, scores)
         section = report.Section(job.source.name, result, Q, *about, alternatives=lists)
-        files: dict[str, Any] = {"result.json": result.to_dict(), "scores.csv": scores}
+        files: dict[str, Any] = {
+            "result.json": result.to_dict(),
+            "scores.csv": scores and scores.lines(),
+        }
         files |= {"loadings.csv": _loadings(result), "certificate.zip": result.certificate}
         if lists:
             files["alternatives.csv"] = alternatives.rows(lists)

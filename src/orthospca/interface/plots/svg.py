@@ -8,8 +8,9 @@ what they mean in the light and in the dark.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from orthospca.interface.grouping import TONES
@@ -70,11 +71,12 @@ class Drawing:
     def rect(self, x: float, y: float, width: float, height: float, kind: str) -> None:
         """A rectangle; one without area is not drawn."""
         if width > 0.0 and height > 0.0:
-            self._add("rect", kind, x=x, y=y, width=width, height=height)
+            given = {"x": short(x), "y": short(y), "width": short(width), "height": short(height)}
+            self.parts.append(element("rect", class_=kind, **given))
 
     def circle(self, x: float, y: float, radius: float, kind: str) -> None:
         """A disc."""
-        self._add("circle", kind, cx=x, cy=y, r=radius)
+        self.parts.append(element("circle", class_=kind, cx=short(x), cy=short(y), r=short(radius)))
 
     def path(self, way: str, kind: str) -> None:
         """What the letters of SVG's own language say."""
@@ -87,10 +89,6 @@ class Drawing:
         place = {"x": short(x), "y": short(y), "class_": kind, "text_anchor": anchor}
         turned = f"rotate({turn} {short(x)} {short(y)})" if turn else ""
         self.parts.append(element("text", content, **place, transform=turned))
-
-    def _add(self, name: str, kind: str, **numbers: float) -> None:
-        given = {key: short(value) for key, value in numbers.items()}
-        self.parts.append(element(name, class_=kind, **given))
 
     @property
     def svg(self) -> Html:
@@ -137,9 +135,11 @@ def ticks(axis: Axis, low: float, high: float, most: int) -> list[float]:
     ]
 
 
-def _scale(
-    axis: Axis, limits: tuple[float, float], begin: float, end: float
-) -> Callable[[float], float]:
+Scale = Callable[[float], float]
+Place = tuple[float, float]
+
+
+def _scale(axis: Axis, limits: tuple[float, float], begin: float, end: float) -> Scale:
     """Numbers to places."""
 
     def level(value: float) -> float:
@@ -149,78 +149,70 @@ def _scale(
     return lambda value: begin + (level(value) - low) / (high - low) * (end - begin)
 
 
-@dataclass
-class _Frame:
-    """The drawing, and where numbers lie in it."""
+def _paint(drawing: Drawing, mark: Mark, x: Scale, y: Scale) -> None:
+    """Draw a mark, with scales for both axes."""
+    tone = tone_of(mark.tone)
+    places = [(x(a), y(b)) for a, b in zip(mark.x, mark.y, strict=True)]
+    places = [(a, b) for a, b in places if math.isfinite(a) and math.isfinite(b)]
+    if not places:
+        return
+    half = min(x(HALF) - x(0.0), 32.0)
+    match mark:
+        case Line():
+            _line(drawing, mark, places, tone)
+        case Bars():
+            for a, b in places:
+                top, bottom = sorted((b, y(0.0)))
+                drawing.rect(a - half, top, 2 * half, bottom - top, f"fill {tone}")
+        case Band():
+            upper = [(x(a), y(b)) for a, b in zip(mark.x, mark.upper, strict=True)]
+            ways = [f"{short(a)} {short(b)}" for a, b in upper + places[::-1]]
+            drawing.path("M" + "L".join(ways) + "Z", f"pale fill {tone}")
+        case Caps():
+            for a, b in places:
+                drawing.line(a - half, b, a + half, b, "stroke ink")
+        case Dots(look="ring"):
+            for a, b in places:
+                drawing.circle(a, b, 8.0, f"stroke {tone}")
+        case Dots():
+            # Strokes of no length with round ends, in one path however many they are.
+            kinds = ["dots", "tiny" * (len(places) > MANY), mark.look, tone]
+            way = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in places)
+            drawing.path(way, " ".join(filter(None, kinds)))
+        case Arrows():
+            _arrows(drawing, mark, places, (x(0.0), y(0.0)))
+    tips = zip(places, mark.tips, strict=False)
+    drawing.data["marks"] += [[round(a, 1), round(b, 1), tip] for (a, b), tip in tips]
 
-    drawing: Drawing
-    x: Callable[[float], float]
-    y: Callable[[float], float]
 
-    def paint(self, mark: Mark) -> None:
-        """Draw a mark."""
-        drawing, tone = self.drawing, tone_of(mark.tone)
-        places = [(self.x(a), self.y(b)) for a, b in zip(mark.x, mark.y, strict=True)]
-        places = [(a, b) for a, b in places if math.isfinite(a) and math.isfinite(b)]
-        if not places:
-            return
-        half = min(self.x(HALF) - self.x(0.0), 32.0)
-        match mark:
-            case Line():
-                self._line(mark, places, tone)
-            case Bars():
-                for a, b in places:
-                    top, bottom = sorted((b, self.y(0.0)))
-                    drawing.rect(a - half, top, 2 * half, bottom - top, f"fill {tone}")
-            case Band():
-                upper = [(self.x(a), self.y(b)) for a, b in zip(mark.x, mark.upper, strict=True)]
-                ways = [f"{short(a)} {short(b)}" for a, b in upper + places[::-1]]
-                drawing.path("M" + "L".join(ways) + "Z", f"pale fill {tone}")
-            case Caps():
-                for a, b in places:
-                    drawing.line(a - half, b, a + half, b, "stroke ink")
-            case Dots(look="ring"):
-                for a, b in places:
-                    drawing.circle(a, b, 8.0, f"stroke {tone}")
-            case Dots():
-                # Strokes of no length with round ends, in one path however many they are.
-                kinds = ["dots", "tiny" * (len(places) > MANY), mark.look, tone]
-                way = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in places)
-                drawing.path(way, " ".join(filter(None, kinds)))
-            case Arrows():
-                self._arrows(mark, places)
-        tips = zip(places, mark.tips, strict=False)
-        drawing.data["marks"] += [[round(a, 1), round(b, 1), tip] for (a, b), tip in tips]
+def _line(drawing: Drawing, mark: Line, places: Sequence[Place], tone: str) -> None:
+    way = "M{} {}".format(*map(short, places[0]))
+    for a, b in places[1:]:
+        way += f"H{short(a)}V{short(b)}" if mark.step else f"L{short(a)} {short(b)}"
+    drawing.path(way, f"stroke {tone}")
+    if mark.dots:
+        for (a, b), is_hollow in zip_longest(places, mark.hollow):
+            drawing.circle(a, b, 3.6, f"{'ring' if is_hollow else 'fill'} {tone}")
+    if mark.ending:
+        a, b = places[-1]
+        drawing.circle(a, b, 3.2, f"fill {tone}")
+        drawing.text(a, b + 15, mark.ending, f"small fill {tone}", "middle")
 
-    def _line(self, mark: Line, places: list[tuple[float, float]], tone: str) -> None:
-        way = "M{} {}".format(*map(short, places[0]))
-        for a, b in places[1:]:
-            way += f"H{short(a)}V{short(b)}" if mark.step else f"L{short(a)} {short(b)}"
-        self.drawing.path(way, f"stroke {tone}")
-        if mark.dots:
-            hollow = mark.hollow or [False] * len(places)
-            for (a, b), is_hollow in zip(places, hollow, strict=True):
-                self.drawing.circle(a, b, 3.6, f"{'ring' if is_hollow else 'fill'} {tone}")
-        if mark.ending:
-            a, b = places[-1]
-            self.drawing.circle(a, b, 3.2, f"fill {tone}")
-            self.drawing.text(a, b + 15, mark.ending, f"small fill {tone}", "middle")
 
-    def _arrows(self, mark: Arrows, places: list[tuple[float, float]]) -> None:
-        """Arrows, and the names of those for which there is room."""
-        origin = (self.x(0.0), self.y(0.0))
-        size = LETTER - 1
-        labels = [shortened(label, 160.0, size) for label in mark.labels]
-        widths = [width_of(label, size) for label in labels]
-        names = placed(places, widths, origin, (30.0, self.drawing.width))
-        for end in places:
-            self.drawing.line(*origin, *end, "arrow")
-            self.drawing.circle(*end, 2.4, "fill ink")
-        for (a, b), name, label, wide in zip(places, names, labels, widths, strict=True):
-            if name is not None:
-                near = min(max(a, name[0] - 2.0), name[0] + wide + 2.0)
-                self.drawing.line(a, b, near, name[1], "leader")
-                self.drawing.text(name[0], name[1] + 4, label, "small halo")
+def _arrows(drawing: Drawing, mark: Arrows, places: Sequence[Place], origin: Place) -> None:
+    """Arrows, and the names of those for which there is room."""
+    size = LETTER - 1
+    labels = [shortened(label, 160.0, size) for label in mark.labels]
+    widths = [width_of(label, size) for label in labels]
+    names = placed(places, widths, origin, (30.0, drawing.width))
+    for end in places:
+        drawing.line(*origin, *end, "arrow")
+        drawing.circle(*end, 2.4, "fill ink")
+    for (a, b), name, label, wide in zip(places, names, labels, widths, strict=True):
+        if name is not None:
+            near = min(max(a, name[0] - 2.0), name[0] + wide + 2.0)
+            drawing.line(a, b, near, name[1], "leader")
+            drawing.text(name[0], name[1] + 4, label, "small halo")
 
 
 def _xy(spec: XY) -> Drawing:
@@ -231,25 +223,25 @@ def _xy(spec: XY) -> Drawing:
     right, bottom = width - 12.0, height - 42.0
     written = [(v, y.write(v)) for v in ticks(y, *y_range, max(3, int((height - top - 50) / 34)))]
     left = 28.0 + max((width_of(text, LETTER - 1) for _, text in written), default=0.0)
-    frame = _Frame(drawing, _scale(x, x_range, left, right), _scale(y, y_range, bottom, top))
+    across, up = _scale(x, x_range, left, right), _scale(y, y_range, bottom, top)
     for value, text in written:
-        drawing.line(left, frame.y(value), right, frame.y(value), "grid")
-        drawing.text(left - 6, frame.y(value) + 4, text, "tick", "end")
+        drawing.line(left, up(value), right, up(value), "grid")
+        drawing.text(left - 6, up(value) + 4, text, "tick", "end")
     low, high = spread(spec.reach()[0])
     for value in ticks(x, *x_range, max(3, int((right - left) / (30 if x.whole else 62)))):
         if not x.whole or low <= value <= high:
-            drawing.line(frame.x(value), bottom, frame.x(value), bottom + 4, "axis")
-            drawing.text(frame.x(value), bottom + 17, x.write(value), "tick", "middle")
+            drawing.line(across(value), bottom, across(value), bottom + 4, "axis")
+            drawing.text(across(value), bottom + 17, x.write(value), "tick", "middle")
     drawing.line(left, bottom, right, bottom, "axis")
     if spec.cross and x_range[0] < 0.0 < x_range[1]:
-        drawing.line(frame.x(0.0), top, frame.x(0.0), bottom, "axis")
+        drawing.line(across(0.0), top, across(0.0), bottom, "axis")
     if y_range[0] < 0.0 < y_range[1]:
-        drawing.line(left, frame.y(0.0), right, frame.y(0.0), "axis")
+        drawing.line(left, up(0.0), right, up(0.0), "axis")
     for mark in spec.marks:
-        frame.paint(mark)
-    across, up = shortened(x.label, right - left), shortened(y.label, bottom - top + 30)
-    drawing.text((left + right) / 2, height - 8, across, "name", "middle")
-    drawing.text(13, (top + bottom) / 2, up, "name", "middle", "-90")
+        _paint(drawing, mark, across, up)
+    names = shortened(x.label, right - left), shortened(y.label, bottom - top + 30)
+    drawing.text((left + right) / 2, height - 8, names[0], "name", "middle")
+    drawing.text(13, (top + bottom) / 2, names[1], "name", "middle", "-90")
     drawing.data["box"] = [round(v, 1) for v in (left, top, right, bottom)]
     return drawing
 
@@ -266,18 +258,16 @@ def _legend(drawing: Drawing, spec: XY) -> float:
             x, y = 8.0, y + 19
         match mark:
             case Bars() | Band():
-                drawing.rect(
-                    x + 2, y - 10, 12, 12, f"{'pale ' * isinstance(mark, Band)}fill {tone}"
-                )
-            case Line() if name != HOLLOW:
-                drawing.line(x, y - 4, x + 16, y - 4, f"stroke {tone}")
-            case Caps():
-                drawing.line(x, y - 4, x + 16, y - 4, "stroke ink")
-        match mark:
+                pale = "pale " * isinstance(mark, Band)
+                drawing.rect(x + 2, y - 10, 12, 12, f"{pale}fill {tone}")
             case Dots(look="ring"):
                 drawing.circle(x + 8, y - 4, 6.0, f"stroke {tone}")
-            case Dots() | Line(dots=True):
-                drawing.circle(x + 8, y - 4, 4.0, f"{'ring' if name == HOLLOW else 'fill'} {tone}")
+            case Caps():
+                drawing.line(x, y - 4, x + 16, y - 4, "stroke ink")
+            case Line() if name != HOLLOW:
+                drawing.line(x, y - 4, x + 16, y - 4, f"stroke {tone}")
+        if getattr(mark, "dots", getattr(mark, "look", "ring") != "ring"):
+            drawing.circle(x + 8, y - 4, 4.0, f"{'ring' if name == HOLLOW else 'fill'} {tone}")
         drawing.text(x + 22, y, text, "key")
         x += needed
     return y + 14 if entries else 12.0
