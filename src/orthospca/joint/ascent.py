@@ -78,6 +78,8 @@ class SetSearch:
         self._largest = float(np.linalg.norm(Q, 2 if len(Q) <= tuning.too_many else 1))
         self._present: list[Array] | None = None
         self._idle = 0
+        #: Supports that were tried.
+        self._seen: set[tuple[tuple[int, ...], ...]] = set()
         self.best: list[Array] = []
         self.value = -math.inf
 
@@ -122,11 +124,17 @@ class SetSearch:
                 self._improve([Candidate(0.0, x).embedded(places, n).vector for x in blocks])
 
     def near(self, supports: Sequence[IntArray]) -> None:
-        """Improve the best vectors on some supports."""
+        """Improve the best vectors on some supports, a little at first."""
         placed = self._placed(supports)
-        made = None if self.stop() else self._one_by_one(placed, np.arange(len(placed)))
+        key = tuple(tuple(support.tolist()) for support in placed)
+        if key in self._seen or self.stop():
+            return
+        self._seen.add(key)
+        made = self._one_by_one(placed, np.arange(len(placed)))
         if made is not None:
-            self._improve(made)
+            made = self._ascend(made, briefly=True)
+            if self._is_near(made):
+                self._improve(made)
 
     def _placed(self, patterns: Sequence[IntArray]) -> list[IntArray]:
         """The pattern of each component: the sizes tell which is which."""
@@ -209,16 +217,25 @@ class SetSearch:
     def _improve(self, start: Sequence[Array]) -> list[Array]:
         """Improve components one at a time and, if that comes near the best set, two at a time."""
         found = self._ascend(start)
-        near = self.value - self._tuning.promising * abs(self.value)
-        if total(self.Q, found) > near and not self.stop():
+        if self._is_near(found) and not self.stop():
             found = self._turn([np.flatnonzero(x) for x in found], found)
         self.offer(found)
         return found
 
+    def _is_near(self, components: Sequence[Array]) -> bool:
+        """Whether a set is nearly as good as the best one."""
+        return total(self.Q, components) > self.value - self._tuning.promising * abs(self.value)
+
     def _ascend(
-        self, start: Sequence[Array], patterns: Sequence[IntArray] | None = None
+        self,
+        start: Sequence[Array],
+        patterns: Sequence[IntArray] | None = None,
+        briefly: bool = False,
     ) -> list[Array]:
-        """Improve components one at a time, on patterns if these are given, as long as it helps."""
+        """Improve components one at a time, on patterns if these are given, as long as it helps.
+
+        Briefly, what there is is improved, and nothing is sought anew.
+        """
         found = [np.array(x) for x in start]
         value = total(self.Q, found)
         for _ in range(self._tuning.rounds):
@@ -226,13 +243,16 @@ class SetSearch:
             for k in range(len(found)):
                 if self.stop():
                     break
-                found[k] = self._better(k, found, None if patterns is None else patterns[k])
+                on = None if patterns is None else patterns[k]
+                found[k] = self._better(k, found, on, briefly)
             value = total(self.Q, found)
             if value <= before + 1e-12 * abs(before) or self.stop():
                 break
         return found
 
-    def _better(self, k: int, vectors: Sequence[Array], pattern: IntArray | None) -> Array:
+    def _better(
+        self, k: int, vectors: Sequence[Array], pattern: IntArray | None, briefly: bool
+    ) -> Array:
         """A component that is better than the k-th one, orthogonal to the others; or itself."""
         others = [*vectors[:k], *vectors[k + 1 :]]
         problem = self._problem(k, others)
@@ -240,7 +260,10 @@ class SetSearch:
         if pattern is None and self._free and self._supports[self._slots[k]] is not None:
             taken = HARD * self._largest * np.array(others).T @ np.array(others)
             pattern = np.flatnonzero(self._response(k, self.Q - taken))
-        best = _best(problem, present) if pattern is None else self._on(problem, pattern)
+        if pattern is None:
+            best = _best(problem, present, briefly)
+        else:
+            best = self._on(problem, pattern)
         return vectors[k] if best is None or best.value <= present.value else np.array(best.vector)
 
     def _turn(self, patterns: Sequence[IntArray], vectors: list[Array]) -> list[Array]:
@@ -301,12 +324,14 @@ class SetSearch:
         return x
 
 
-def _best(problem: Subproblem, present: Candidate | None) -> Candidate | None:
+def _best(
+    problem: Subproblem, present: Candidate | None, briefly: bool = False
+) -> Candidate | None:
     """A good vector orthogonal to the others, not worse than the one there is."""
     part, kept = problem.without_spent_features()
     if len(kept) == 0:
         return None
-    found = [find_incumbent(part)]
+    found = [] if briefly else [find_incumbent(part)]
     if present is not None:
         found.append(polish(part, Candidate(present.value, present.vector[kept])))
     best = max((x for x in found if x is not None), key=lambda x: x.value, default=None)

@@ -290,12 +290,12 @@ class RelaxedTuning:
     """
 
     between_checks: int = 25
-    first_checks: int = 3
-    patience: float = 12.0
+    first_checks: int = 2
+    patience: float = 8.0
     last_patience: float = 100.0
     fix_within: float = 0.1
     fresh_starts: int = 10
-    steps: float = 0.2
+    steps: float = 0.1
     features: int = 600
     at_once: int = 300
     first_features: int = 150
