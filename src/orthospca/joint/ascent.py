@@ -260,10 +260,9 @@ class SetSearch:
         if pattern is None and self._free and self._supports[self._slots[k]] is not None:
             taken = HARD * self._largest * np.array(others).T @ np.array(others)
             pattern = np.flatnonzero(self._response(k, self.Q - taken))
-        if pattern is None:
-            best = _best(problem, present, briefly)
-        else:
-            best = self._on(problem, pattern)
+        best = (
+            self._on(problem, pattern) if pattern is not None else _best(problem, present, briefly)
+        )
         return vectors[k] if best is None or best.value <= present.value else np.array(best.vector)
 
     def _turn(self, patterns: Sequence[IntArray], vectors: list[Array]) -> list[Array]:

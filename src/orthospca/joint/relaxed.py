@@ -179,6 +179,9 @@ class Relaxation:
 
     def split(self, part: Part) -> list[Part] | None:
         """Return parts that hold every set of this one; None if there is one support for each."""
+        rare = self._rare(part)
+        if len(rare):
+            return self._set_apart(part, rare)
         choice = self._undecided(part)
         if choice is None:
             return None
@@ -187,27 +190,51 @@ class Relaxation:
         children = []
         alone = self._exclusive and len(members) == 1
         for number in range((1 if alone else group.count) + 1):
-            groups, origins = [], []
+            pieces: list[tuple[int, Group | None]] = []
             for h, other in enumerate(part.groups):
-                pieces: list[Group | None] = [other]
-                if alone and number:
-                    pieces = [with_block(other, members, 0, 0)]
-                if h == g:
-                    pieces = [
-                        with_block(replace(group, count=count), members, *limits)
-                        for count, limits in (
-                            (number, (least, group.size)),
-                            (group.count - number, (0, least - 1)),
-                        )
-                        if count
-                    ]
-                groups += pieces
-                origins += [h] * len(pieces)
-            known = [piece for piece in groups if piece is not None]
-            if len(known) == len(groups):
-                method = part.method.divided(known, origins, self._on(part))
-                children.append(Part(known, part.upper, method, part.M))
-        return children
+                if h != g:
+                    kept = with_block(other, members, 0, 0) if alone and number else other
+                    pieces.append((h, kept))
+            for count, limits in (
+                (number, (least, group.size)),
+                (group.count - number, (0, least - 1)),
+            ):
+                if count:
+                    pieces.append((g, with_block(replace(group, count=count), members, *limits)))
+            children.append(self._child(part, pieces))
+        return [child for child in children if child is not None]
+
+    def _child(self, part: Part, pieces: Sequence[tuple[int, Group | None]]) -> Part | None:
+        """A part with other groups, and of which of the present ones they are; None if empty."""
+        groups = [group for _, group in pieces if group is not None]
+        if len(groups) < len(pieces):
+            return None
+        method = part.method.divided(groups, [origin for origin, _ in pieces], self._on(part))
+        return Part(groups, part.upper, method, part.M)
+
+    def _rare(self, part: Part) -> IntArray:
+        """The half of the features that the relaxed sets use least, if there are many of them."""
+        features, groups = part.method.features, part.groups
+        if len(features) <= self._tuning.core or any(group.blocks for group in groups):
+            return features[:0]
+        shares = np.zeros(len(features))
+        for group, member in zip(groups, part.method.members, strict=True):
+            shares += group.count * member.shares
+            shares[np.isin(features, group.included)] = math.inf
+        rare = features[np.argsort(-shares, kind="stable")[(len(features) + 1) // 2 :]]
+        return np.sort(rare)
+
+    def _set_apart(self, part: Part, rare: IntArray) -> list[Part]:
+        """No component has any of some features; or one of some group has, the first such group."""
+        without = [(h, with_block(group, rare, 0, 0)) for h, group in enumerate(part.groups)]
+        children = [self._child(part, without)]
+        for g, group in enumerate(part.groups):
+            user = with_block(replace(group, count=1), rare, 1, group.size)
+            pieces = [*without[:g], (g, user), *list(enumerate(part.groups))[g + 1 :]]
+            if group.count > 1:
+                pieces.append((g, replace(group, count=group.count - 1)))
+            children.append(self._child(part, pieces))
+        return [child for child in children if child is not None]
 
     def _undecided(self, part: Part) -> tuple[int, IntArray, int] | None:
         """The group, the features and the number of them that the relaxation is undecided about."""

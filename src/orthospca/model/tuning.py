@@ -287,6 +287,8 @@ class RelaxedTuning:
     features, at_once, first_features : int
         Features that are relaxed at most; up to which that is done at once, and how many of them
         come first where there are more.
+    core : int
+        Features from which on those that are hardly used are set apart.
     """
 
     between_checks: int = 25
@@ -299,6 +301,7 @@ class RelaxedTuning:
     features: int = 600
     at_once: int = 300
     first_features: int = 150
+    core: int = 150
 
 
 @dataclass(frozen=True)
