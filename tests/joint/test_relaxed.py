@@ -23,8 +23,8 @@ from tests.joint.reference import KINDS, _begin, _improved, best_total, matrix_o
 
 #: Without lists of patterns, however few there are.
 UNLISTED = replace(DEFAULT, joint=replace(DEFAULT.joint, patterns=0, list_within=-1.0))
-#: As if there were many features: some are relaxed first, then those that are left; half of them are
-#: set apart.
+#: As if there were many features: some are relaxed first, then those that are left, half of which
+#: are set apart.
 MANY = RelaxedTuning(at_once=2, first_features=3, core=3)
 MANY_FEATURES = replace(DEFAULT, joint=replace(UNLISTED.joint, relaxed=MANY))
 #: The same, and a list of the patterns that are left.

@@ -133,7 +133,7 @@ class SetSearch:
         made = self._one_by_one(placed, np.arange(len(placed)))
         if made is not None:
             made = self._ascend(made, briefly=True)
-            if self._is_near(made):
+            if self._is_near(made, self._tuning.worth_improving):
                 self._improve(made)
 
     def _placed(self, patterns: Sequence[IntArray]) -> list[IntArray]:
@@ -217,14 +217,14 @@ class SetSearch:
     def _improve(self, start: Sequence[Array]) -> list[Array]:
         """Improve components one at a time and, if that comes near the best set, two at a time."""
         found = self._ascend(start)
-        if self._is_near(found) and not self.stop():
+        if self._is_near(found, self._tuning.promising) and not self.stop():
             found = self._turn([np.flatnonzero(x) for x in found], found)
         self.offer(found)
         return found
 
-    def _is_near(self, components: Sequence[Array]) -> bool:
+    def _is_near(self, components: Sequence[Array], share: float) -> bool:
         """Whether a set is nearly as good as the best one."""
-        return total(self.Q, components) > self.value - self._tuning.promising * abs(self.value)
+        return total(self.Q, components) > self.value - share * abs(self.value)
 
     def _ascend(
         self,

@@ -330,6 +330,8 @@ class JointTuning:
         Rounds in which every component is sought anew.
     turns, promising : int, float
         Rounds in which all pairs are improved, and how near to the best a set must be for that.
+    worth_improving : float
+        How near a set that a node suggests must be for more than a little effort.
     all_tried : int
         Supports that are all tried for the best response; with more of them it is sought.
     penalties : tuple of float
@@ -363,6 +365,7 @@ class JointTuning:
     rounds: int = 60
     turns: int = 10
     promising: float = 0.01
+    worth_improving: float = 0.03
     all_tried: int = 3000
     penalties: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.5, 4.0, 20.0)
     patience: int = 25
