@@ -23,6 +23,7 @@ from orthospca.fitting import (
     observed,
     shortcomings,
 )
+from orthospca.model.demands import DEMANDED
 from orthospca.model.limits import Watch
 from orthospca.model.memory import size_of
 from orthospca.model.printing import ProgressPrinter
@@ -48,9 +49,6 @@ SETTINGS = (
     *("objective", "method", "eps", "gap", "proof"),
     *("time_limit", "node_limit", "memory_limit", "n_jobs"),
 )
-
-#: What is asked of the components beyond their sparsity, passed on as it is.
-DEMANDS = ("include", "exclude", "relation", "previous", "nonnegative")
 
 #: What a fit leaves, beside the names and the number of the features.
 FITTED = (
@@ -408,7 +406,7 @@ class OrthogonalSparsePCA(SparseScores):
         n = Q.shape[0]
         if self.n_components > n:
             raise InputError(f"n_components={self.n_components} must be at most n_features={n}")
-        asked = {name: getattr(self, name) for name in DEMANDS}
+        asked = {name: getattr(self, name) for name in DEMANDED}
 
         def solved(count: Any, known: Sequence[Component] = ()) -> Result:
             given = (Q, _at_most(self.sparsity, n), count, settings, self.threshold)

@@ -211,8 +211,8 @@ def solve(
         objective=objective,
         memory_limit=memory_limit,
     )
-    values = (include, exclude, relation, previous, nonnegative, start)
-    asked = dict(zip(DEMANDED, values, strict=True))
+    values = (include, exclude, relation, previous, nonnegative)
+    asked = dict(zip(DEMANDED, values, strict=True)) | {"start": start}
     note = ""
     if reference is not None:
         feature_names = names_of(Q) if feature_names is None else feature_names

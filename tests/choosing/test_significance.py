@@ -103,8 +103,8 @@ def test_refusals():
 
 @pytest.mark.slow
 def test_false_positives_after_a_planted_component():
-    """Tests that noise beside one strong component is not taken for a second one too often."""
-    hits = 0
+    """Tests that one strong component is found, and noise beside it not taken for a second."""
+    hits, missed = 0, 0
     for seed in range(200):
         planted = datasets.make_planted_samples(
             15,
@@ -116,7 +116,9 @@ def test_false_positives_after_a_planted_component():
             random_state=seed,
         )
         found = significance(planted.data, 3, 2, random_state=seed, n_jobs=1)
+        missed += found.p_values[0] > 0.05
         hits += found.p_values[1] <= 0.05
+    assert missed <= 10
     assert hits / 200 <= 1 / 21 + 5 * np.sqrt(20 / 21**2 / 200)
 
 

@@ -21,7 +21,7 @@ from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.sparse import SparseColumns
 from orthospca.facade import solve_with
-from orthospca.model.demands import Demands
+from orthospca.model.demands import DEMANDED, Demands
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import (
@@ -36,9 +36,8 @@ from orthospca.paths.solving import path_with, validate_sparsities
 
 T = TypeVar("T")
 
-#: Arguments of ``solve`` that each fit has: how it is done, and what is asked of components.
+#: Arguments of ``solve`` that say how each fit is done.
 SETTINGS = ("method", "eps", "gap", "time_limit", "node_limit", "n_jobs")
-DEMANDS = ("include", "exclude", "relation", "previous", "nonnegative")
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,9 +179,9 @@ class Asked:
         """
         if options.get("method") == Method.DEFLATION:
             raise InputError("method must not be 'deflation': its components are not orthogonal")
-        for name in options.keys() - {*SETTINGS, *DEMANDS}:
+        for name in options.keys() - {*SETTINGS, *DEMANDED}:
             raise TypeError(f"unexpected keyword argument {name!r}")
-        beyond = {name: options.pop(name) for name in DEMANDS if name in options}
+        beyond = {name: options.pop(name) for name in DEMANDED if name in options}
         settings = Settings.validate(callback=callback, **options)
         end = end_of(settings)
         rows, whole = Rows.validate(X, correlation, names)

@@ -27,7 +27,7 @@ from orthospca.model.validation import validate_integer, validate_names, validat
 from orthospca.numerics.rigor import ORTHOGONALITY
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.paths.shown import Shown, Table
-from orthospca.routes import certified_by, read_matrix
+from orthospca.routes import certified_by, is_formed, read_matrix
 from orthospca.search.stages import images_of
 
 __all__ = ["Alternatives", "alternatives"]
@@ -226,20 +226,23 @@ def alternatives(
     plain = relation == Relation.ORTHOGONAL
     demands = Demands.validate(problem.sparsity, n, names, *asked, None if plain else previous)
     before = _orthonormal(previous, n, settings.proof) if plain else demands.before(n)
+    uncorrelated, formed = demands.uncorrelated, n <= settings.tuning.wide.formed
     if demands.disjoint:
         excluded = tuple(demands.stage(0, before).excluded.tolist())
         before, demands = before[:, :0], replace(demands, exclude=(excluded,))
-    if demands.uncorrelated and settings.proof:
-        raise InputError("proof=True cannot be asked for with relation='uncorrelated'")
+    elif uncorrelated:
+        if settings.proof:
+            raise InputError("proof=True cannot be asked for with relation='uncorrelated'")
+        formed = is_formed(Q, settings, demands=demands)
+    # What is left of the relation are features, or vectors that the others are orthogonal to.
     demands = replace(demands, previous=None, relation=Relation.ORTHOGONAL)
     problem = replace(problem, demands=demands)
-    small = n <= settings.tuning.wide.formed
-    if isinstance(problem, DataProblem) and (small or relation == Relation.UNCORRELATED):
+    if isinstance(problem, DataProblem) and formed:
         with watch.listening():
             problem = read_matrix(problem, settings, watch)
     with watch.listening(), single_threaded_blas():
         certified = certified_by(problem) if settings.proof else None
-        if relation == Relation.UNCORRELATED:
+        if uncorrelated:
             if isinstance(problem, DataProblem):
                 raise InputError(f"time_limit must be long enough to read Q, got {time_limit}")
             before = images_of(problem.covariance, before)

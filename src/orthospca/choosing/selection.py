@@ -210,8 +210,7 @@ class StabilityPath(Shown):
     @property
     def status(self) -> Status:
         """``OPTIMAL`` if all fits are certified, else why one is not."""
-        found = (each.status for each in self.stabilities)
-        return next((status for status in found if status is not Status.OPTIMAL), Status.OPTIMAL)
+        return next((x.status for x in self if x.status is not Status.OPTIMAL), Status.OPTIMAL)
 
     def __len__(self) -> int:
         return len(self.stabilities)

@@ -21,8 +21,8 @@ from orthospca.model.validation import validate_choice, validate_flag
 #: A vector that is offered may be so far from orthogonal to others: it is solved on its support.
 NOT_ORTHOGONAL = 1e-6
 
-#: What may be asked of components beyond their sparsity: arguments of ``solve``.
-DEMANDED = ("include", "exclude", "relation", "previous", "nonnegative", "start")
+#: What may be asked of components beyond their sparsity: arguments of ``solve`` and others.
+DEMANDED = ("include", "exclude", "relation", "previous", "nonnegative")
 
 
 @dataclass(frozen=True, eq=False)
