@@ -86,10 +86,17 @@ class Subproblem:
         :func:`dual_of` X, which is X if that is orthonormal.  Entries of two features that no
         component uses are those of Q exactly.  See ``docs/theory/rigor.md``.
         """
+        at = self.touched
+        return self._put(*folded_rows(self.covariance[at], at, self.previous[at]))
+
+    def _put(self, rows: Array, radius: float) -> tuple[Array, float]:
         at, folded = self.touched, self.covariance.copy()
-        rows, radius = folded_rows(self.covariance[at], at, self.previous[at])
         folded[at], folded[:, at] = rows, rows.T
         return folded, radius
+
+    def fold(self, rows: Array, radius: float) -> None:
+        """Take the rows of :attr:`touched` features, and their rounding, as they are known."""
+        self.__dict__["_folded"] = self._put(rows, radius)
 
     @property
     def projected(self) -> Array:

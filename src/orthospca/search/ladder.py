@@ -32,10 +32,10 @@ from orthospca.supports.best import Candidate
 
 #: Of the gain that the next rung promises, a rung may leave this share open …
 SHARE_OF_GAIN = 0.05
-#: … but it need not be proved closer than a share of the tolerance asked for.  That grows from the
-#: first to the last but one: a level that rises from rung to rung rules more out on each, as if
-#: there were more to gain.
-SHARES_OF_TOLERANCE = 0.1, 0.8
+#: … but it need not be proved closer than a share of the tolerance asked for.  That grows from this
+#: one to the whole at the last rung: a level that rises from rung to rung rules more out on each, as
+#: if there were more to gain.
+FIRST_SHARE = 0.1
 
 #: Shares of the time of a stage after which good vectors are no longer looked for, and after which
 #: rungs are given up where other means are left.
@@ -273,8 +273,7 @@ class Ladder:
         value, following = value_of(self.best[size]), value_of(self.best[size + 1])
         allowed = AIM * self.tolerance.allowed(value)
         gain = SHARE_OF_GAIN * (following - value)
-        first, last = SHARES_OF_TOLERANCE
-        share = first + (last - first) * (size - 1) / max(self.size - 2, 1)
+        share = FIRST_SHARE + (1 - FIRST_SHARE) * (size - 1) / (self.size - 1)
         slack = min(allowed, max(gain, share * allowed))
         return max(slack, self.tolerance.resolution + 2 * self.view.rounding)
 

@@ -148,7 +148,20 @@ class FormedPart:
         """Return where features are among those that are there."""
         return self._place[features]
 
-    def sums(self, count: int, touched: IntArray, used: Array, radius: float) -> Array:
+    def folded(self, touched: IntArray, used: Array) -> tuple[Array, float]:
+        """Rows of the form that components leave, and their rounding; see :func:`folded_rows`.
+
+        Parameters
+        ----------
+        touched : integer array
+            Features that components use; all of them are there.
+        used : array
+            What these have of them.
+        """
+        at = self._place[touched]
+        return folded_rows(self._matrix[at], at, used)
+
+    def sums(self, count: int, touched: IntArray, rows: Array, radius: float) -> Array:
         """Sums of the largest squares of all rows of the form that components leave.
 
         Parameters
@@ -156,14 +169,12 @@ class FormedPart:
         count, radius
             As of :meth:`LargestEntries.sums`.
         touched : integer array
-            Features that components use; all of them are there.
-        used : array
-            What these have of them.
+        rows : array
+            As :meth:`folded`.
         """
         if self._entries is None:
             self._entries = LargestEntries(self._matrix, self._listed)
         at = self._place[touched]
-        rows, rounding = folded_rows(self._matrix[at], at, used)
-        sums = self._entries.sums(count, at, rows.T, radius + rounding)
-        sums[at] = largest_squares(rows, count, radius + rounding, at)
+        sums = self._entries.sums(count, at, rows.T, radius)
+        sums[at] = largest_squares(rows, count, radius, at)
         return sums

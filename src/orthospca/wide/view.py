@@ -101,6 +101,7 @@ class DataView:
         self.largest_matrix = 0
         self._climb: tuple[HeuristicPath, IntArray] | None = None
         self._sums: tuple[int, Array] = (-1, np.zeros((0, 0)))
+        self._rows: tuple[int, tuple[Array, float]] = (-1, (np.zeros((0, 0)), 0.0))
 
     @cached_property
     def variances(self) -> Array:
@@ -316,7 +317,18 @@ class DataView:
             places = np.searchsorted(kept, places)
         self.largest_matrix = max(self.largest_matrix, len(kept))
         matrix, size = self.part.matrix(kept), min(size, len(kept))
-        return Subproblem(matrix, size, self.previous[kept], places), kept
+        problem = Subproblem(matrix, size, self.previous[kept], places)
+        if len(self.touched) and len(self.part.missing(kept)) == 0:
+            rows, radius = self._folded()
+            problem.fold(rows[:, self.part.places(kept)], radius)
+        return problem, kept
+
+    def _folded(self) -> tuple[Array, float]:
+        """Rows of touched features in the form, within the part that is formed; their rounding."""
+        if self._rows[0] != self.part.version:
+            folded = self.part.folded(self.touched, self.previous[self.touched])
+            self._rows = self.part.version, folded
+        return self._rows[1]
 
     def sieve(self, size: int, level: float, below: float, stop: Callable[[], bool]) -> Sieve:
         """Find the features that a support above the level can contain."""
@@ -392,8 +404,9 @@ class DataView:
         """Sums of the largest squares of rows of the form, within the part that is formed."""
         version, sums = self._sums
         if version != self.part.version:
-            used = self.previous[self.touched]
-            sums = self.part.sums(self.sparsity - 1, self.touched, used, self.row_radius)
+            rows, rounding = self._folded()
+            radius = self.row_radius + rounding
+            sums = self.part.sums(self.sparsity - 1, self.touched, rows, radius)
             self._sums = self.part.version, sums
         return sums[self.part.places(kept), size - 2]
 
