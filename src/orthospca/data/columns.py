@@ -129,16 +129,20 @@ class LocalColumns:
         if self._prepared is None and self.shape[0] * self.shape[1] * 8 <= LARGEST_COPY:
             prepared = np.empty(self.shape, order="F")
             for part in self.chunks():
-                prepared[:, part] = self.take(part)
+                self._read(part, prepared[:, part])
             self._prepared = prepared
 
     def take(self, indices: IntArray | slice) -> Array:
         """Return a few columns, shape (m, k)."""
-        if self._prepared is not None:
-            return self._prepared[:, indices]
-        columns = dense(self.data[:, indices]) - self.mean[indices]
+        return self._read(indices) if self._prepared is None else self._prepared[:, indices]
+
+    def _read(self, indices: IntArray | slice, out: Array | None = None) -> Array:
+        """Prepare a few columns."""
+        columns = np.subtract(dense(self.data[:, indices]), self.mean[indices], out=out)
         columns /= self.divisor[indices]
-        return columns if self.weights is None else columns * np.sqrt(self.weights)[:, None]
+        if self.weights is not None:
+            columns *= np.sqrt(self.weights)[:, None]
+        return columns
 
     def diagonal(self) -> Array:
         """Return the diagonal of Q."""

@@ -38,17 +38,17 @@ def _rel(operations: int) -> float:
 def _sum_above(row: Any, limit: float) -> float:
     """The sum of what exceeds a limit, in any order: the one place where that is left open."""
     total = 0.0
-    for value in row:
-        total += value if value > limit else 0.0
+    for i in range(len(row)):
+        total += row[i] if row[i] > limit else 0.0
     return total
 
 
-@njit(nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
-def _count_above(row: Any, limit: float) -> float:
-    """How many exceed a limit: ones added up, which is exact in any order."""
-    total = 0.0
-    for value in row:
-        total += 1.0 if value > limit else 0.0
+@part
+def _count_above(row: Any, limit: float) -> int:
+    """How many exceed a limit."""
+    total = 0
+    for i in range(len(row)):
+        total += row[i] > limit
     return total
 
 
@@ -88,17 +88,17 @@ def _largest(row: Any, count: int, guess: float, space: Any) -> tuple[float, flo
         # Rows may differ in size by any factor, and a feature that is constant has one of zeros.
         low = -1.0
     above, high, more = 0, 0.0, 0
-    for value in row:
-        if value > low:
-            space[more] = value
-            more += 1
-            high = value if value > high else high
+    for i in range(len(row)):
+        value = row[i]
+        space[more] = value
+        more += value > low
+        high = value if value > high else high
     if not high > 0.0:
         return 0.0, low, high
     few = space[:more]
     for _ in range(MOST_SPLITS):
         middle = 0.5 * (low + high) if low > 0.0 else 0.5 * high
-        exceed = int(_count_above(few, middle))
+        exceed = _count_above(few, middle)
         if exceed == count:
             return _sum_above(few, middle), middle, middle
         if exceed < count:
@@ -117,11 +117,11 @@ def _edges(row: Any, low: float, high: float) -> tuple[float, float]:
     if low < high:
         return (low if low > 0.0 else 0.0), high
     last, following = math.inf, 0.0
-    for value in row:
-        if value > low:
-            last = value if value < last else last
-        else:
-            following = value if value > following else following
+    for i in range(len(row)):
+        above = row[i] if row[i] > low else math.inf
+        other = 0.0 if row[i] > low else row[i]
+        last = above if above < last else last
+        following = other if other > following else following
     return last, following
 
 
