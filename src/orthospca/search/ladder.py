@@ -33,8 +33,8 @@ from orthospca.supports.best import Candidate
 #: Of the gain that the next rung promises, a rung may leave this share open …
 SHARE_OF_GAIN = 0.05
 #: … but it need not be proved closer than a share of the tolerance asked for.  That grows from this
-#: one to the whole at the last rung: a level that rises from rung to rung rules more out on each, as
-#: if there were more to gain.
+#: one to the whole at the last rung: a level that rises from rung to rung rules more out on each,
+#: as if there were more to gain.
 FIRST_SHARE = 0.1
 
 #: Shares of the time of a stage after which good vectors are no longer looked for, and after which

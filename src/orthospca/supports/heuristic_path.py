@@ -173,20 +173,22 @@ class HeuristicPath:
                 break
             gains = np.asarray(entering_value(values[:, None], images, diagonal))
             gains[np.arange(len(supports))[:, None], supports] = -np.inf
-            supports = np.hstack([supports, gains.argmax(axis=1)[:, None]])
+            supports = np.sort(np.hstack([supports, gains.argmax(axis=1)[:, None]]), axis=1)
             values, images = _leading_images(matrix, supports)
             weights = np.abs(images)
             weights[:, self._included] = np.inf
-            moved = np.argpartition(-weights, size - 1, axis=1)[:, :size]
-            other_values, other_images = _leading_images(matrix, moved)
-            better = other_values > values
-            supports = np.sort(np.where(better[:, None], moved, supports), axis=1)
-            values = np.where(better, other_values, values)
-            images = np.where(better[:, None], other_images, images)
-            supports, kept = np.unique(supports, axis=0, return_index=True)
+            moved = np.sort(np.argpartition(-weights, size - 1, axis=1)[:, :size], axis=1)
+            other = np.flatnonzero((moved != supports).any(axis=1))
+            other_values, other_images = _leading_images(matrix, moved[other])
+            better = other_values > values[other]
+            other = other[better]
+            supports[other] = moved[other]
+            values[other], images[other] = other_values[better], other_images[better]
+            first = {row.tobytes(): i for i, row in reversed([*enumerate(supports)])}
+            kept = np.array(sorted(first.values()))
             order = np.argsort(-values[kept], kind="stable")[: self._starts]
-            supports, kept = supports[order], kept[order]
-            values, images = values[kept], images[kept]
+            kept = kept[order]
+            supports, values, images = supports[kept], values[kept], images[kept]
             self._grown.append(supports[:SOLVED])
         for support in self._grown.pop() if self._grown else ():
             self._try(support)
