@@ -88,6 +88,7 @@ LOADERS: dict[str, Callable[[], Array]] = {
             "normvoice_310",
             "normgait_320",
             "normgastro_466",
+            "snp500_423",
         )
     },
     "RawLymphoma-4026": _raw_lymphoma_covariance,

@@ -11,7 +11,10 @@ import numpy as np
 
 from benchmarks.ablation import ABLATION_COLUMNS, ablation_cases
 from benchmarks.anytime import ANYTIME_COLUMNS, anytime_cases
+from benchmarks.audits import AUDIT_COLUMNS, audit_cases
+from benchmarks.cells import CELL_COLUMNS, cell_cases
 from benchmarks.check import CHECK_COLUMNS, check_cases
+from benchmarks.constrained import CONSTRAINED_COLUMNS, constrained_cases
 from benchmarks.decomposition import DECOMPOSITION_COLUMNS, decomposition_cases
 from benchmarks.grid import GRID_COLUMNS, grid_cases
 from benchmarks.growth import GROWTH_COLUMNS, growth_cases
@@ -28,9 +31,11 @@ from benchmarks.ladder import LADDER_COLUMNS, WIDE_COLUMNS, ladder_cases, wide_c
 from benchmarks.limits import LIMIT_COLUMNS, limit_cases
 from benchmarks.measure import COLUMNS, Case, Row, Settings, measure
 from benchmarks.peers.table import PEER_COLUMNS, peer_cases
+from benchmarks.pitprops import PITPROPS_COLUMNS, pitprops_cases
 from benchmarks.proofs import PROOF_COLUMNS, proof_cases
 from benchmarks.relaxations import RELAXATION_COLUMNS, relaxation_cases
 from benchmarks.scale import SCALE_COLUMNS, scale_cases
+from benchmarks.snp500 import SNP500_COLUMNS, snp500_cases
 from benchmarks.timing import Units, timed
 from orthospca import solve
 
@@ -234,6 +239,16 @@ TABLES: tuple[Table, ...] = (
     Table(
         "peers", "Other packages, and the heuristics of the literature", PEER_COLUMNS, peer_cases
     ),
+    Table("audits", "How far other packages are from the best", AUDIT_COLUMNS, audit_cases),
+    Table(
+        "constrained",
+        "Non-negative and disjoint components, beside heuristics",
+        CONSTRAINED_COLUMNS,
+        constrained_cases,
+    ),
+    Table("pitprops", "Pitprops in two versions", PITPROPS_COLUMNS, pitprops_cases),
+    Table("snp500", "Four components of the S&P 500", SNP500_COLUMNS, snp500_cases),
+    Table("cells", "Data like those of single cells", CELL_COLUMNS, cell_cases),
     Table("grid", "The grid of Cory-Wright and Pauphilet", GRID_COLUMNS, grid_cases),
     Table("relaxations", "Bounds before branching", RELAXATION_COLUMNS, relaxation_cases),
     Table("check", "What `make bench-check` compares", CHECK_COLUMNS, check_cases),

@@ -27,9 +27,9 @@ def truncated_power(data: Array, n_components: int, sparsity: int) -> Array:
 
 def _power(data: Array, sparsity: int) -> Array:
     first = int(np.argmax(np.square(data).sum(axis=0)))
-    x = _kept(data.T @ data[:, first], sparsity)
+    x = kept(data.T @ data[:, first], sparsity)
     for _ in range(ITERATIONS):
-        following = _kept(data.T @ (data @ x), sparsity)
+        following = kept(data.T @ (data @ x), sparsity)
         if np.linalg.norm(following - x) < CHANGE:
             return following
         x = following
@@ -62,7 +62,7 @@ def _selected(data: Array, sparsity: int) -> Array:
 def thresholded(data: Array, n_components: int, sparsity: int) -> Array:
     """Ordinary PCA, of which each component keeps its p largest loadings."""
     vectors = dense(data, n_components, sparsity)
-    return np.array([_kept(x, sparsity) for x in vectors])
+    return np.array([kept(x, sparsity) for x in vectors])
 
 
 def dense(data: Array, n_components: int, sparsity: int) -> Array:
@@ -81,7 +81,7 @@ def _deflated(data: Array, n_components: int, find: Callable[[Array], Array]) ->
     return np.array(components)
 
 
-def _kept(x: Array, sparsity: int) -> Array:
+def kept(x: Array, sparsity: int) -> Array:
     """The unit vector of the entries of largest magnitude."""
     places = np.argsort(-np.abs(x), kind="stable")[:sparsity]
     result = np.zeros_like(x)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.audits import KEPT, keep
 from benchmarks.child import Send, run_in_child
 from benchmarks.measure import Case, Row, Settings
 from benchmarks.peers.problems import WANTED, problem, tiny
@@ -35,7 +37,7 @@ PEER_COLUMNS = (
 )
 
 #: Seconds for a tool on a problem, from the data in memory.
-LIMIT, QUICK_LIMIT = 120.0, 15.0
+LIMIT, QUICK_LIMIT = 60.0, 15.0
 
 
 def peer_cases(settings: Settings) -> list[Case]:
@@ -47,7 +49,8 @@ def _case(name: str) -> Case:
     def run(settings: Settings, units: Units) -> list[Row]:
         problem(name)  # what is missing is found out before a process is started
         limit = settings.limit(LIMIT, QUICK_LIMIT)
-        rows = [measure_tool(tool, name, limit) for tool in TOOLS]
+        folder = None if settings.quick else KEPT
+        rows = [measure_tool(tool, name, limit, folder) for tool in TOOLS]
         base = rows[0]["seconds"]
         for row in rows:
             if isinstance(row["seconds"], float) and isinstance(base, float):
@@ -57,8 +60,11 @@ def _case(name: str) -> Case:
     return Case(name, run)
 
 
-def measure_tool(tool: Tool, name: str, limit: float) -> Row:
-    """One row, whatever becomes of the tool: a sentence in "outcome" says what."""
+def measure_tool(tool: Tool, name: str, limit: float, folder: Path | None = None) -> Row:
+    """One row, whatever becomes of the tool: a sentence in "outcome" says what.
+
+    What it returned is left in the folder, for the table `audits`.
+    """
     asked = problem(name)
     row: Row = {
         "data": name,
@@ -80,6 +86,8 @@ def measure_tool(tool: Tool, name: str, limit: float) -> Row:
     if not np.isfinite(last.components).all() or not last.components.any():
         return {**row, "seconds": last.seconds, "outcome": "no component came back"}
     judged = score(last.components, asked.data)
+    if folder is not None:
+        keep(folder, name, tool.name, last.components, last.setting)
     outcome = "ok"
     if not ended.in_time:
         outcome = f"stopped after {limit:g} s"

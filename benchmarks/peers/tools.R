@@ -1,17 +1,20 @@
-# One fit of one package: Rscript tools.R PACKAGE FOLDER ROWS COLUMNS K P DIVISOR
+# One fit of one package: Rscript tools.R PACKAGE FOLDER ROWS COLUMNS K P DIVISOR SEED
 # Reads FOLDER/data (doubles, column after column), writes FOLDER/loadings and FOLDER/seconds.
 
 given <- commandArgs(trailingOnly = TRUE)
 package <- given[1]
 folder <- given[2]
-sizes <- as.numeric(given[3:7])
-rows <- sizes[1]; columns <- sizes[2]; k <- sizes[3]; p <- sizes[4]; divisor <- sizes[5]
+sizes <- as.numeric(given[3:8])
+rows <- sizes[1]; columns <- sizes[2]; k <- sizes[3]; p <- sizes[4]; divisor <- sizes[5]; seed <- sizes[6]
 X <- matrix(readBin(file.path(folder, "data"), "double", rows * columns), rows, columns)
 
 calls <- list(
   msPCA = function(X, k, p) {
     Sigma <- crossprod(X) / divisor
     msPCA::mspca(Sigma, r = k, ks = rep(p, k), verbose = FALSE)$x_best
+  },
+  "nsprcomp, non-negative" = function(X, k, p) {
+    nsprcomp::nsprcomp(X, ncomp = k, k = p, nneg = TRUE, center = FALSE)$rotation
   },
   nsprcomp = function(X, k, p) nsprcomp::nsprcomp(X, ncomp = k, k = p, center = FALSE)$rotation,
   elasticnet = function(X, k, p) {
@@ -23,9 +26,9 @@ calls <- list(
 )
 
 call <- calls[[package]]
-set.seed(0)
 # Once on a few numbers: loading and compiling is not part of the time.
 try(call(scale(matrix(rnorm(160), 20, 8), scale = FALSE), 2, 3), silent = TRUE)
+set.seed(seed)
 # Seconds of the processor: other work on the machine does not count.
 started <- sum(proc.time()[1:2])
 loadings <- as.matrix(call(X, k, p))
