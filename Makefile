@@ -8,15 +8,17 @@
 #   make bench     benchmarks
 #   make bench-check  ten minutes of them: what got worse than the stored table
 #   make docs      HTML documentation in docs/_build/html
+#   make test-minimum  the fast tests with the oldest dependencies (PYTHON=python3.10: the oldest Python)
+#   make dist, make test-dist  the files of a release; the wheel in an empty environment, the tests of the sdist
 #   make lint, make format, make clean
 
 .DEFAULT_GOAL := help
 
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # Wheels only: nothing is compiled on the way, and a missing wheel is an error at once.
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore \
-	$(BIN)/python -m pip install -qq --only-binary :all:
+	$(BIN)/python -m pip install -qq --only-binary :all: $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 10))
 CANDIDATES := python3 python3.13 python3.12 python3.11 python3.10 python
 PYTHON ?= $(shell for p in $(CANDIDATES); do \
@@ -83,6 +85,34 @@ test-all: $(VENV)/.with-test $(VENV)/.with-scanpy
 coverage: $(VENV)/.with-coverage
 	$(PYTEST) -m "not slow" --cov --cov-report=term:skip-covered --cov-report=html
 
+# In an environment of its own; types are checked with the newest versions only.
+.PHONY: test-minimum
+test-minimum:
+	@$(MAKE) --no-print-directory VENV=.venv-minimum CONSTRAINTS=constraints/minimum.txt test-only
+
+.PHONY: test-only
+test-only: $(VENV)/.with-test
+	@$(MAKE) --no-print-directory compiled
+	$(PYTEST) -m "not slow"
+
+.PHONY: dist
+dist: $(VENV)/.with-release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+
+# What others get: the wheel where there is nothing else, and the tests from the sdist.
+TRIAL := build/trial
+.PHONY: test-dist
+test-dist:
+	@ls dist/*.whl dist/*.tar.gz >/dev/null || { echo "there is nothing in dist; run make dist" >&2; exit 1; }
+	rm -rf $(TRIAL)
+	@mkdir -p $(TRIAL)
+	@$(MAKE) --no-print-directory VENV=$(TRIAL)/wheel $(TRIAL)/wheel/bin/python
+	$(TRIAL)/wheel/bin/python -m pip install -qq --only-binary :all: dist/*.whl
+	cd $(TRIAL) && wheel/bin/orthospca demo
+	tar xzf dist/*.tar.gz -C $(TRIAL)
+	$(MAKE) -C $(TRIAL)/orthospca-* test
+
 .PHONY: bench
 bench: $(VENV)/.with-bench
 	$(BIN)/python -m benchmarks
@@ -123,5 +153,5 @@ format: $(VENV)/.with-test
 
 .PHONY: clean
 clean:
-	rm -rf $(VENV) docs/_build build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-minimum docs/_build build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -16,7 +16,8 @@ from orthospca import DataCovariance, audit
 
 #: Columns: "bound" is proved for every unit vector with as many nonzeros that is orthogonal to the
 #: components before; "share" is the variance as a part of it; "found" is the best one known, and
-#: "added" what the span gains by the component.
+#: "added" what the span gains by the component; "together" is the variance of the span of all as a
+#: part of what is proved for sets of such components.
 AUDIT_COLUMNS = (
     "data",
     "tool",
@@ -30,6 +31,7 @@ AUDIT_COLUMNS = (
     "bound",
     "share",
     "gap",
+    "together",
     "closed",
     "seconds",
 )
@@ -79,11 +81,18 @@ def _case(name: str) -> Case:
 
 
 def audited(asked: Problem, components: Array, limit: float) -> list[Row]:
-    """One row for each component that is not zero."""
+    """One row for each component that is not zero, the one of most variance first.
+
+    Some tools look for all components together and return them in no order.
+    """
+    lengths = np.linalg.norm(components, axis=1)
+    scores = np.square(asked.data @ components.T).sum(axis=0) / np.maximum(lengths, 1e-300) ** 2
+    components = components[np.argsort(-scores, kind="stable")]
     given = DataCovariance(asked.data) if asked.given is None else asked.given
     found, seconds = timed(
         lambda: audit(given, components, gap=GAP, time_limit=limit, n_jobs=1), PROCESSOR
     )
+    together = found.joint_variance / found.joint_upper_bound
     rows: list[Row] = []
     for k, (result, bound) in enumerate(zip(found.results, found.upper_bounds, strict=True)):
         variance = float(found.variances[k])
@@ -99,6 +108,7 @@ def audited(asked: Problem, components: Array, limit: float) -> list[Row]:
                 "bound": _part(float(bound), found.total_variance),
                 "share": None if not math.isfinite(bound) else variance / float(bound),
                 "gap": None if not math.isfinite(bound) else float(found.gaps[k]),
+                "together": float(together) if math.isfinite(together) else None,
                 "closed": bool(result.stages) and float(result.gaps[0]) <= 1.001 * GAP,
                 "seconds": seconds,
             }

@@ -34,6 +34,7 @@ from benchmarks.peers.table import PEER_COLUMNS, peer_cases
 from benchmarks.pitprops import PITPROPS_COLUMNS, pitprops_cases
 from benchmarks.proofs import PROOF_COLUMNS, proof_cases
 from benchmarks.relaxations import RELAXATION_COLUMNS, relaxation_cases
+from benchmarks.rungs import RUNG_COLUMNS, rung_cases
 from benchmarks.scale import SCALE_COLUMNS, scale_cases
 from benchmarks.snp500 import SNP500_COLUMNS, snp500_cases
 from benchmarks.timing import Units, timed
@@ -213,6 +214,7 @@ TABLES: tuple[Table, ...] = (
     Table("strong", "First components, and the bounds of the literature", COLUMNS, strong_cases),
     Table("stages", "Several components", COLUMNS, stages_cases),
     Table("ladder", "All sparsities of a first component to 1e-4", LADDER_COLUMNS, ladder_cases),
+    Table("rungs", "What the border rule leaves", RUNG_COLUMNS, rung_cases),
     Table("wide", "Gene expression as it is downloaded", WIDE_COLUMNS, wide_cases),
     Table("anytime", "Hard problems under a time limit", ANYTIME_COLUMNS, anytime_cases),
     Table("ablation", "What each means of closing decides", ABLATION_COLUMNS, ablation_cases),

@@ -18,16 +18,30 @@ ROOT = Path(__file__).resolve().parent.parent
 # The benchmarks are not installed; they are run from the checkout.
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import anytime, check, child, dspca, grid, instances  # noqa: E402
+from benchmarks import (  # noqa: E402
+    anytime,
+    audits,
+    cells,
+    check,
+    child,
+    constrained,
+    dspca,
+    grid,
+    instances,
+    pitprops,
+)
 from benchmarks.page import __main__ as page  # noqa: E402
-from benchmarks.page import fits, stored  # noqa: E402
+from benchmarks.page import audits as audited_page  # noqa: E402
+from benchmarks.page import fits, sentences, stored  # noqa: E402
 from benchmarks.peers import baselines, problems, r_tools, tools, tuning  # noqa: E402
 from benchmarks.peers import table as peer_table  # noqa: E402
 from benchmarks.peers.score import score  # noqa: E402
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
-#: Numbers of the page's own words: what is asked, not what was measured.
+#: Numbers of the pages' own words: what is asked, not what was measured.
 ASKED = {"1e-4"}
+#: The page of evidence and those below it.
+EVIDENCE = [ROOT / "docs" / "evidence.md", *sorted((ROOT / "docs" / "evidence").glob("*.md"))]
 
 
 def test_pages_and_pictures_agree_with_the_tables():
@@ -55,9 +69,10 @@ def test_every_block_is_used_and_known():
     assert named == set(page.BLOCKS)
 
 
-def test_the_page_of_evidence_has_no_measured_number_outside_of_blocks():
+@pytest.mark.parametrize("path", EVIDENCE, ids=lambda path: path.stem)
+def test_pages_of_evidence_have_no_measured_number_outside_of_blocks(path):
     """Tests that words between the blocks state no figures of their own."""
-    text = page.BLOCK.sub("", (ROOT / "docs" / "evidence.md").read_text("utf-8"))
+    text = page.BLOCK.sub("", path.read_text("utf-8"))
     text = re.sub(
         r"```.*?```|`[^`]*`|\]\([^)]*\)|\{doc\}|ℓ1|CovColon-500", "", text, flags=re.DOTALL
     )
@@ -67,10 +82,12 @@ def test_the_page_of_evidence_has_no_measured_number_outside_of_blocks():
 def test_every_stored_table_of_the_page_has_a_machine_and_a_command():
     """Tests that each table says where it was measured, in a whole run."""
     text = (ROOT / "docs" / "evidence.md").read_text("utf-8")
-    for name in ("peers", "grid", "relaxations", "growth", "strong", "noise", "anytime"):
+    others = (ROOT / "docs" / "how-to" / "benchmarks.md").read_text("utf-8")
+    for name in sentences.SHOWN:
         assert stored.table(name)
         assert stored.machines()[name]["quick"] is False
-        assert re.search(rf"python -m benchmarks [a-z ]*\b{name}\b", text)
+        command = re.search(rf"python -m benchmarks [a-z0-9 ]*\b{name}\b", text)
+        assert command or f"| `{name}` |" in others
 
 
 def test_a_quick_run_leaves_the_stored_tables_alone():
@@ -80,6 +97,66 @@ def test_a_quick_run_leaves_the_stored_tables_alone():
     assert parse(["--quick"]).output == RESULTS / "quick"
     assert parse([]).output == RESULTS
     assert parse(["--quick", "--output", "elsewhere"]).output == Path("elsewhere")
+
+
+def test_a_share_says_what_is_open_and_what_is_counted_twice():
+    """Tests how a component of an audit is shown, and that none is better than proved."""
+    row = {"share": "0.99949", "cosine": "0", "closed": "True"}
+    assert audited_page.share(row) == "99.9"
+    assert audited_page.share({**row, "share": "1.0"}) == "100"
+    assert audited_page.share({**row, "cosine": "0.1", "share": "1.2"}) == "*120.0*"
+    assert audited_page.share({**row, "closed": "False"}) == "≥\u00a099.9"
+    assert audited_page.share({**row, "share": ""}) == "–"
+
+
+def test_audits_know_what_is_best():
+    """Tests the audit of components of which the first is the best, and the others are not."""
+    rng = np.random.default_rng(4)
+    data = problems.standardised(rng.standard_normal((60, 8)) + rng.standard_normal((60, 1)))
+    asked = problems.Problem("made up", data, 59.0, 2, 2)
+    best = tools.TOOLS[0]
+    fits_of_ours = []
+    best.fit(asked, fits_of_ours.append)
+    ours = fits_of_ours[0].components
+    rows = audits.audited(asked, np.array([0.0 * ours[0], ours[1], 2.0 * ours[0]]), 60.0)
+    # The one of most variance comes first; the empty one is left out.
+    assert [row["nonzeros"] for row in rows] == [2, 2]
+    assert all(0.998 < row["share"] <= 1.0 for row in rows)
+    assert all(row["closed"] and row["cosine"] < 1e-12 for row in rows)
+    (lost,) = audits.audited(asked, np.eye(8)[:1] + np.eye(8)[1:2] * -1.0, 60.0)
+    assert lost["share"] < 0.5 < lost["found"] / lost["bound"]
+
+
+def test_the_two_versions_of_pitprops_differ_in_five_correlations():
+    """Tests the matrix of the published benchmark by what ordinary PCA explains of it."""
+    given, typed = (pitprops.matrix_of(version) for version in pitprops.VERSIONS)
+    assert np.count_nonzero(np.triu(given != typed)) == 5
+    assert np.array_equal(typed, typed.T)
+    explained = [np.linalg.eigvalsh(matrix)[-6:].sum() / 13 for matrix in (given, typed)]
+    assert explained == pytest.approx([0.870, 0.877], abs=5e-4)
+
+
+def test_cells_are_sparse_and_have_programmes():
+    """Tests the generated data: seeds, zeros, and components that are more than noise."""
+    made = cells.make_cells(300, 200)
+    assert (made != cells.make_cells(300, 200)).nnz == 0
+    assert 0.02 < made.nnz / (300 * 200) < 0.5
+    values = np.linalg.eigvalsh(np.cov(made.toarray(), rowvar=False))
+    assert values[-1] > 3 * values[-cells.PROGRAMMES * 3]
+
+
+@pytest.mark.parametrize(
+    ("heuristic", "sign"), [(constrained.nonnegative_power, 1), (constrained.disjoint_power, 0)]
+)
+def test_constrained_heuristics_keep_to_what_is_asked(heuristic, sign):
+    """Tests sparsity, signs and shared features."""
+    data = problems.standardised(np.random.default_rng(5).standard_normal((50, 10)))
+    found = heuristic(data, 4, 3)
+    assert (np.count_nonzero(found, axis=1) <= 3).all()
+    if sign:
+        assert (found >= 0).all()
+    else:
+        assert (np.count_nonzero(found, axis=0) <= 1).all()
 
 
 def test_published_figures_name_their_source():
@@ -104,7 +181,7 @@ def test_the_headline_problems_are_certified():
         (0.37189, "0.37"),
         (12.4, "12"),
         (201.68, "200"),
-        (4059, "4 100"),
+        (4059, "4\u00a0100"),
         (0.00435, "0.0043"),
         (0, "0"),
     ],

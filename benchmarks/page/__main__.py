@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.page import sentences, tables
+from benchmarks.page import audits, sentences, tables
 from benchmarks.page.pictures import PICTURES
 from benchmarks.page.stored import ROOT
 
@@ -16,16 +16,23 @@ from benchmarks.page.stored import ROOT
 PAGES = (
     ROOT / "README.md",
     ROOT / "docs" / "evidence.md",
+    *sorted((ROOT / "docs" / "evidence").glob("*.md")),
     ROOT / "docs" / "how-to" / "benchmarks.md",
     ROOT / "docs" / "how-to" / "scale.md",
+    ROOT / "docs" / "theory" / "kernel.md",
 )
 STATIC = ROOT / "docs" / "_static"
 BLOCK = re.compile(r"(<!-- evidence: ([\w-]+) -->\n)(.*?)(\n<!-- end of evidence -->)", re.DOTALL)
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "headline": sentences.headline,
-    "aim": sentences.aim,
     "skipped": sentences.skipped,
+    "audits": audits.tables,
+    "audits-summary": audits.summary,
+    "pitprops": tables.pitprops,
+    "constrained": tables.constrained,
+    "snp500": tables.snp500,
+    "cells": tables.cells,
     "peers": tables.peers,
     "readme": tables.readme,
     "readme-growth": sentences.readme_growth,
@@ -40,6 +47,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "growth-summary": sentences.growth_summary,
     "limits": sentences.limits,
     "strong": tables.strong,
+    "kernel": tables.kernel,
     "scale": tables.scale,
     "wide": tables.wide,
     "where": sentences.measured_where,

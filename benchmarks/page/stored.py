@@ -13,6 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 PUBLISHED = ROOT / "benchmarks" / "peers" / "published.csv"
 
+#: Keeps a number and its unit on one line.
+NBSP = "\u00a0"
+
 Rows = list[dict[str, str]]
 
 
@@ -48,17 +51,17 @@ def markdown(header: Sequence[str], lines: Iterable[Sequence[str]], right: str =
 
 def percent(value: str | float) -> str:
     """``0.7775`` as ``77.8 %``: three digits."""
-    return f"{plain(100 * float(value), 3)} %"
+    return f"{plain(100 * float(value), 3)}{NBSP}%"
 
 
 def gap(value: str | float, digits: int = 2) -> str:
     """A gap as a percentage."""
     shown = 100 * float(value)
     if shown < 1e-7:
-        return "0 %"
+        return f"0{NBSP}%"
     if shown < 1e-3:
-        return f"{shown:.0e} %"
-    return f"{plain(shown, digits)} %"
+        return f"{shown:.0e}{NBSP}%"
+    return f"{plain(shown, digits)}{NBSP}%"
 
 
 def plain(value: str | float, digits: int = 2) -> str:
@@ -69,7 +72,7 @@ def plain(value: str | float, digits: int = 2) -> str:
     text = f"{number:.{digits}g}"
     number = float(text)
     if number >= 1000:
-        return f"{number:,.0f}".replace(",", " ")
+        return f"{number:,.0f}".replace(",", NBSP)
     if number < 1e-4:
         return f"{number:.0e}"
     return f"{number:f}".rstrip("0").rstrip(".") if "e" in text or "." in text else text
@@ -79,8 +82,8 @@ def seconds(value: str | float) -> str:
     """Seconds, or milliseconds, with two digits."""
     number = float(value)
     if number < 1e-3:
-        return "< 1 ms"
-    return f"{plain(1000 * number)} ms" if number < 0.1 else f"{plain(number)} s"
+        return f"<{NBSP}1{NBSP}ms"
+    return f"{plain(1000 * number)}{NBSP}ms" if number < 0.1 else f"{plain(number)}{NBSP}s"
 
 
 def cosine(value: str | float) -> str:

@@ -134,10 +134,13 @@ def dot_rows(
     columns: Sequence[tuple[str, dict[str, tuple[float, str]]]],
     xlabel: str,
     box: tuple[float, ...],
+    labels: float = 170.0,
 ) -> list[str]:
-    """Dots on one line for each row, in a panel for each column: (title, row to value and kind)."""
+    """Dots on one line for each row, in a panel for each column: (title, row to value and kind).
+
+    The names of the rows get ``labels`` of the width.
+    """
     left, top, width, height = box
-    labels = 170.0
     each = (width - labels) / len(columns)
     step = (height - 70) / len(rows)
     shapes = []
@@ -160,6 +163,53 @@ def dot_rows(
                 colour = COLOURS[0] if kind == "full" else COLOURS[1]
                 y = top + 34 + step * (row + 0.5)
                 shapes.append(dot(x.place(value), y, colour, kind))
+    shapes.append(text(left + labels + (width - labels) / 2, top + height - 4, xlabel))
+    return shapes
+
+
+def cross(x: float, y: float, colour: str) -> str:
+    """A small cross."""
+    return (
+        f"<path d='M{x - 3.5:.1f} {y - 3.5:.1f} l7 7 m0 -7 l-7 7' stroke='{colour}' "
+        "stroke-width='1.6' fill='none'/>"
+    )
+
+
+def share_rows(
+    rows: Sequence[str],
+    columns: Sequence[tuple[str, dict[str, list[tuple[float, str]]]]],
+    xlabel: str,
+    box: tuple[float, ...],
+) -> list[str]:
+    """Shares of one, several on a line, in a panel for each column; more than all is cut off.
+
+    Kinds are ``"full"`` for a dot and ``"cross"``.
+    """
+    left, top, width, height = box
+    labels, most = 170.0, 1.15
+    each = (width - labels) / len(columns)
+    step = (height - 70) / len(rows)
+    shapes = []
+    for place, name in enumerate(rows):
+        y = top + 34 + step * (place + 0.5)
+        shapes.append(text(left + labels - 8, y + 4, name, anchor="end", size=11))
+        shapes.append(stroke(left + labels, y, left + width - 6, y))
+    for place, (title, values) in enumerate(columns):
+        start, span = left + labels + each * place + 10, each - 22
+        shapes.append(text(start + span / 2, top + 16, title, size=11))
+        for tick in (0.0, 0.5, 1.0):
+            x = start + span * tick / most
+            colour = INK if tick == 1.0 else FAINT
+            shapes.append(stroke(x, top + 28, x, top + height - 34, colour))
+            shapes.append(text(x, top + height - 20, f"{100 * tick:.0f}%", size=10))
+        for row, name in enumerate(rows):
+            y = top + 34 + step * (row + 0.5)
+            for value, kind in values.get(name, ()):
+                x = start + span * min(value, most) / most
+                is_cross = kind == "cross"
+                shapes.append(
+                    cross(x, y, COLOURS[1]) if is_cross else dot(x, y, COLOURS[0], "full")
+                )
     shapes.append(text(left + labels + (width - labels) / 2, top + height - 4, xlabel))
     return shapes
 

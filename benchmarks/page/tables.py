@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from benchmarks.page import audits
 from benchmarks.page.fits import exponent, last_exponent, one_way
 from benchmarks.page.stored import (
+    NBSP,
     Rows,
     cosine,
     gap,
@@ -16,6 +18,7 @@ from benchmarks.page.stored import (
     table,
 )
 from benchmarks.peers.problems import HEADLINE
+from benchmarks.pitprops import VERSIONS
 
 #: Tools of the README's table.
 FEW = ("orthospca", "SparsePCA", "SparsePCA, tuned", "abess", "truncated power")
@@ -38,7 +41,7 @@ def _tool(row: dict[str, str]) -> str:
 def _peer_cells(row: dict[str, str]) -> list[str]:
     if not row["variance"]:
         return ["", "", "", "", row["outcome"].rstrip("."), ""]
-    certified = f"≤ {gap(row['gap'])}" if row["gap"] else "none"
+    certified = f"≤{NBSP}{gap(row['gap'])}" if row["gap"] else "none"
     return [
         nonzeros(row),
         percent(row["variance"]),
@@ -65,40 +68,127 @@ def peers() -> str:
 
 
 def readme() -> str:
-    """The same for a few tools, in one table."""
+    """Five rows: a few tools on bundled data, with what the audit says of them."""
+    data = HEADLINE[0]
     lines = [
-        [row["data"], _tool(row), *_peer_cells(row)]
-        for name in HEADLINE
-        for row in rows_of("peers", data=name)
+        [
+            _tool(row),
+            nonzeros(row),
+            cosine(row["cosine"]),
+            audits.furthest(data, row["tool"]),
+            "yes" if row["gap"] else "no",
+            seconds(row["seconds"]),
+        ]
+        for row in rows_of("peers", data=data)
         if row["tool"] in FEW
     ]
-    return markdown(("data", "tool", *PEER_HEADER), lines, "2 3 4 5 6 7")
+    header = (
+        "tool",
+        "nonzeros",
+        "largest \\|cos\\|",
+        "furthest component, of the best",
+        "certified",
+        "time",
+    )
+    return markdown(header, lines, "1 2 3 4 5")
 
 
 def beside_published() -> str:
-    """Small data sets of a published comparison: measured here, and as published."""
-    parts = []
-    for name in ("mtcars", "Pitprops"):
-        rows = _measured(rows_of("peers", data=name))
-        first = rows[0]
-        lines = [
-            [
-                _tool(row),
-                "measured",
-                f"{float(row['variance']):.3f}" if row["variance"] else row["outcome"],
-                nonzeros(row) if row["variance"] else "",
-                cosine(row["cosine"]) if row["variance"] else "",
-            ]
-            for row in rows
+    """A small data set of a published comparison: measured here, and as published."""
+    rows = _measured(rows_of("peers", data="mtcars"))
+    lines = [
+        [
+            _tool(row),
+            "measured",
+            f"{float(row['variance']):.3f}" if row["variance"] else row["outcome"],
+            nonzeros(row) if row["variance"] else "",
+            cosine(row["cosine"]) if row["variance"] else "",
         ]
-        lines += [
-            [row["tool"], "*published*", row["value"], "", row["note"]]
-            for row in rows_of("published", instance=name)
+        for row in rows
+    ]
+    lines += [
+        [row["tool"], "*published*", row["value"], "", row["note"]]
+        for row in rows_of("published", instance="mtcars")
+    ]
+    header = ("tool", "", "fraction of variance", "nonzeros", "largest \\|cos\\|, or note")
+    return markdown(header, lines, "2 3")
+
+
+def pitprops() -> str:
+    """Both matrices: ours on each, and what was published on the second."""
+    kinds = dict.fromkeys(row["what"] for row in table("pitprops"))
+    lines = []
+    for what in kinds:
+        cells = []
+        for version in VERSIONS:
+            found = rows_of("pitprops", matrix=version, what=what)
+            cells.append(_pitprops_cell(found[0]) if found and found[0]["value"] else "–")
+        lines.append([what.replace("orthospca", "**orthospca**"), *cells])
+    lines += [
+        [f"{row['tool']} (*published*), {row['note']}", "", row["value"]]
+        for row in rows_of("published", instance="Pitprops")
+    ]
+    return markdown(("", "Jeffers' matrix", "as typed in the benchmark"), lines, "1 2")
+
+
+def _pitprops_cell(row: dict[str, str]) -> str:
+    value = f"{float(row['value']):.4f}"
+    if not row["gap"]:
+        return value
+    if row["bound"]:
+        return f"{value}, at most {float(row['bound']):.4f} ({gap(row['gap'])})"
+    return f"{value}, each to {gap(row['gap'])}"
+
+
+def constrained() -> str:
+    """Components that may not have negative loadings, or share features."""
+    lines = [
+        [
+            row["data"],
+            row["asked"],
+            f"**{row['tool']}**" if row["tool"] == "orthospca" else row["tool"],
+            row["found"],
+            percent(row["variance"]),
+            f"{plain(100 * float(row['first']), 3)}{NBSP}%",
+            cosine(row["cosine"]),
+            f"≤{NBSP}{gap(row['gap'])}" if row["gap"] else "none",
+            seconds(row["seconds"]),
         ]
-        header = ("tool", "", "fraction of variance", "nonzeros", "largest \\|cos\\|, or note")
-        title = f"### {name}: {first['K']} components, p = {first['p']}"
-        parts.append(f"{title}\n\n{markdown(header, lines, '2 3')}")
-    return "\n\n".join(parts)
+        for row in table("constrained")
+        if row["variance"]
+    ]
+    header = (
+        "data",
+        "asked",
+        "tool",
+        "components",
+        "variance explained",
+        "first component, of the best",
+        "largest \\|cos\\|",
+        "certified gap",
+        "time",
+    )
+    return markdown(header, lines, "3 4 5 6 7 8")
+
+
+def cells() -> str:
+    """Data like those of single cells."""
+    lines = [
+        [
+            plain(row["cells"], 6),
+            plain(row["genes"], 6),
+            percent(row["nonzero"]),
+            row["p"],
+            row["K"],
+            gap(row["gap"]),
+            seconds(row["seconds"]),
+            seconds(row["Gram"]),
+            plain(row["units"]),
+        ]
+        for row in table("cells")
+    ]
+    header = ("cells", "genes", "nonzero", "p", "K", "largest gap", "time", "XᵀX", "time / XᵀX")
+    return markdown(header, lines, "0 1 2 3 4 5 6 7 8")
 
 
 def optimal_spca() -> str:
@@ -154,9 +244,19 @@ def others_published() -> str:
 
 
 def grid() -> str:
+    """Two and three components of published problems."""
+    return _stages_and_sets("grid")
+
+
+def snp500() -> str:
+    """Four components of shares."""
+    return _stages_and_sets("snp500")
+
+
+def _stages_and_sets(name: str) -> str:
     """Stage by stage, and the best set where it was solved."""
     lines = []
-    for row in table("grid"):
+    for row in table(name):
         joint = bool(row["joint"])
         lines.append(
             [
@@ -284,6 +384,23 @@ def strong() -> str:
         "1e-4: units",
         '`method="eigenvalue"`, 1e-3: units',
     )
+    return markdown(header, lines, "1 2 3 4 5")
+
+
+def kernel() -> str:
+    """Hard solves in NumPy and compiled."""
+    lines = [
+        [
+            row["instance"],
+            row["p"],
+            row["K"],
+            gap(row["gap asked"]),
+            f"{seconds(row['in NumPy'])}, {gap(row['gap'])}",
+            f"{seconds(row['compiled'])}, {gap(row['gap compiled'])}",
+        ]
+        for row in table("kernel")
+    ]
+    header = ("problem", "p", "K", "gap asked", "in NumPy", "compiled")
     return markdown(header, lines, "1 2 3 4 5")
 
 
