@@ -86,7 +86,9 @@ def audited(asked: Problem, components: Array, limit: float) -> list[Row]:
     Some tools look for all components together and return them in no order.
     """
     lengths = np.linalg.norm(components, axis=1)
-    scores = np.square(asked.data @ components.T).sum(axis=0) / np.maximum(lengths, 1e-300) ** 2
+    scores = np.square(asked.data @ components.T).sum(axis=0) / np.maximum(
+        np.square(lengths), 1e-300
+    )
     components = components[np.argsort(-scores, kind="stable")]
     given = DataCovariance(asked.data) if asked.given is None else asked.given
     found, seconds = timed(
