@@ -137,5 +137,12 @@ def test_a_compressed_file_has_a_limit(tmp_path):
     """Tests that a file that unpacks to more than it may is refused, before it fills the memory."""
     path = tmp_path / "x.csv.gz"
     path.write_bytes(gzip.compress(text(NUMBERS).encode()))
-    with pytest.raises(TableError, match="unpacks to more than"):
-        read_as_it_is(File(path, most_unpacked=1000), Reading())
+    genes = "".join(f"g{i}\t1\t2\n" for i in range(1100))
+    series = tmp_path / "x_series_matrix.txt.gz"
+    head = "!Series_title\tx\n!series_matrix_table_begin\nID_REF\tGSM1\tGSM2\n"
+    series.write_bytes(gzip.compress(f"{head}{genes}!series_matrix_table_end\n".encode()))
+    for file in (path, series):
+        for pieces in ({}, {"sample": 100, "block": 200}):
+            with pytest.raises(TableError, match="unpacks to more than"):
+                read_as_it_is(File(file, **pieces, most_unpacked=1000), Reading())
+        assert read_as_it_is(File(file), Reading()).columns

@@ -78,7 +78,6 @@ class File:
         self.sample, self.block = sample, block
         self.progress: Callable[[float], object] = float
         self._most_unpacked = most_unpacked
-        self._opened: BinaryIO | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -122,10 +121,14 @@ class File:
         if not self._is_packed:
             return self.raw
         content = self._read(self._most_unpacked + 1)
-        if len(content) > self._most_unpacked:
+        self._refuse_more(len(content))
+        return content
+
+    def _refuse_more(self, unpacked: int) -> None:
+        """Refuse a compressed file of which more is unpacked than is allowed."""
+        if unpacked > self._most_unpacked:
             most = f"{self._most_unpacked / 2**30:.3g} GB"
             raise TableError(f"{self} unpacks to more than {most}: unpack it first")
-        return content
 
     @cached_property
     def head(self) -> bytes:
@@ -170,9 +173,11 @@ class File:
     def stream(self) -> Iterator[Any]:
         """The unpacked content as a stream that is read once, from its beginning to its end."""
         with self._open_raw() as self._opened:
-            yield gzip.GzipFile(fileobj=self._opened) if self._is_packed else self._opened
+            self._unpacked = gzip.GzipFile(fileobj=self._opened) if self._is_packed else None
+            yield self._unpacked or self._opened
 
     def tell_progress(self) -> None:
-        """Tell how much of the stream was read."""
-        if self._opened is not None:
-            self.progress(self._opened.tell() / max(self._size, 1))
+        """Tell how much of the stream was read, and refuse too much."""
+        self.progress(self._opened.tell() / max(self._size, 1))
+        if self._unpacked is not None:
+            self._refuse_more(self._unpacked.tell())
