@@ -64,7 +64,10 @@ class Blocks:
         self._reading = replace(reading, decimal=decimal)
         missing = "|".join(re.escape(word) for word in sorted(MISSING - {""}))
         mark = re.escape(separator)
-        self._missing = re.compile(rf"(^|{mark})(?:{missing})?(?=$|{mark})", re.M | re.I)
+        self._misquoted = re.compile(rf'"[^"{mark}\n]*"[^{mark}\n]')
+        if separator != SPACES:
+            missing += "|"  # nothing between two separators
+        self._missing = re.compile(rf"(^|{mark})(?:{missing})(?=$|{mark})", re.M | re.I)
 
     def read(self, start: str, stream: Any) -> Table:
         """Make a table of the rows that ``start`` begins with and ``stream`` goes on with."""
@@ -100,7 +103,8 @@ class Blocks:
 
     def _parse(self, text: str) -> Array:
         """The numbers."""
-        if any(mark in text for mark in _AS_SPACES) or (self._separator == SPACES and '"' in text):
+        quoted = self._separator == SPACES and '"' in text
+        if quoted or not text.strip() or any(mark in text for mark in _AS_SPACES):
             raise Unexpected
         rows = text.count("\n") + 1
         if self._reading.decimal == COMMA:
@@ -120,7 +124,8 @@ class Blocks:
     def _cells(self, text: str) -> list[list[str]]:
         """The columns of text."""
         rows, width = text.count("\n") + 1, len(self._texts) + len(self._numbers)
-        if text.count(self._separator) != rows * (width - 1) or _COMMENT.search(text):
+        ragged = text.count(self._separator) != rows * (width - 1)
+        if ragged or _COMMENT.search(text) or ('"' in text and self._misquoted.search(text)):
             raise Unexpected
         columns = [
             [cell.strip() for cell in column]

@@ -159,6 +159,8 @@ def table_from_grid(
     names, said = grid.unique_names()
     said = [*grid.said, *said]
     asked, kept = (positions_of(path, given, names) for given in (reading.label, reading.keep))
+    if 0 in kept and not names[0]:
+        names[0] = "number 1"  # of a variable, as of others without a heading
     stay = [names[j] for j in kept]
     if reading.na:
         missing = dict.fromkeys(reading.na, "")
@@ -201,7 +203,7 @@ def table_from_grid(
         tuple(names[j] for j in numbers),
         (*grid.left_out, *shown),
         grid.names is not None,
-        grid.row_names or (labels[""] if heading == "" else distinct(labels)) or None,
+        grid.row_names or labels.get("") or distinct(labels) or None,
         shown,
         (*said, *hint),
         str(path),
