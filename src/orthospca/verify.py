@@ -355,6 +355,8 @@ class _Check:
             rungs.append(dict(self.ladder(proof, f"stage-{k}", p, caps, where)))
             earlier = [self.proved[j] for j in outer if limits[j] >= p]
             best = min([rungs[k].get(min(p, len(proof.usable)), math.inf), *earlier])
+            if asked.nonnegative and f"stage-{k}/parts.npy" in self.arrays:
+                best = min(best, self._check_parts(source, f"stage-{k}", (F, E), p, best, upper))
             if not (best <= upper and value <= upper):
                 raise Rejected(f"{where}: {upper!r} is claimed and only {best!r} proved")
             self.proved.append(best)
@@ -369,6 +371,41 @@ class _Check:
             end = "; no further component exists"
         what = f"{_several(len(stages), 'component')} of {source.n} features{asked.words()}"
         self.statement = f"{what}; the largest gap is {_percent(max(gaps))}{end}"
+
+    def _check_parts(
+        self, source: ladder.Source, folder: str, root: Any, p: int, best: float, upper: float
+    ) -> float:
+        """The largest bound of the parts that a stage with non-negative loadings is cut into.
+
+        A part has features F in, and E out.  It is bounded by a ladder of Q^F, in which pairs of F
+        have their entries; by what it is a part of; or, if F is all there is, by its faces.
+        """
+        cuts = ladder.integers(self.arrays, f"{folder}/parts.npy", -1, source.n - 1)
+        faces = _faces(self.arrays, folder, source.n)
+        nothing, pending, worst = np.zeros((source.n, 0)), [(*root, best)], -math.inf
+        for number, (i, j) in enumerate(cuts.reshape(-1, 2).tolist()):
+            where = f"{folder}, part {number}"
+            if not pending:
+                raise Rejected(f"{where}: nothing is left to do")
+            F, E, bound = pending.pop()
+            part = ladder.Source(_nonnegative_part(source.given, F), "matrix", p)
+            proof = ladder.Stage(part, nothing, F, E)
+            rungs = dict(self.ladder(proof, f"{folder}/part-{number}", p, [], where))
+            last = min(p, len(proof.usable))
+            bound = min(bound, rungs.get(last, math.inf)) if last else -math.inf
+            if i < 0:
+                single = last == len(F) > 0 and _faces_are_below(source.given, F, upper, faces)
+                worst = max(worst, min(bound, upper) if single else bound)
+                continue
+            new = {i} if j < 0 else {i, j}
+            if i == j or new & (F | E):
+                raise Rejected(f"{where}: a feature that is not there")
+            pending.append((F, E | {i}, bound))
+            pending += [(F | {i}, E | {j}, bound)] * (j >= 0)
+            pending += [(F | new, E, bound)] * (len(F | new) <= p)
+        if pending:
+            raise Rejected(f"{folder}: the parts end too early")
+        return worst
 
     def ladder(
         self, proof: ladder.Stage, folder: str, p: int, caps: Any, where: str, listing: bool = False
@@ -518,11 +555,51 @@ def _asked(
     return _Asked(include, exclude, previous, disjoint, uncorrelated, nonnegative)
 
 
-def _nonnegative_part(Q: Array) -> Array:
-    """Q⁺: 0 in the place of negative entries off the diagonal."""
+def _nonnegative_part(Q: Array, F: Features = frozenset()) -> Array:
+    """Q^F: 0 in the place of negative entries off the diagonal, but for pairs of F; Q⁺ = Q^∅."""
     part = np.maximum(Q, 0.0)
     np.fill_diagonal(part, Q.diagonal())
+    own = np.ix_(sorted(F), sorted(F))
+    if F:
+        part[own] = Q[own]
     return part
+
+
+def _faces(arrays: Mapping[str, Array], folder: str, n: int) -> dict[tuple[int, ...], Array]:
+    """Sets of features, and weights of each."""
+    if f"{folder}/faces.npy" not in arrays:
+        return {}
+    count = len(arrays[f"{folder}/faces_ends.npy"])
+    lists = ladder.Lists(arrays, f"{folder}/faces", n, count)
+    weights = ladder.numbers(arrays, f"{folder}/weights.npy", (len(lists.values),))
+    own = (slice(*lists.ends[k : k + 2]) for k in range(count))
+    return {tuple(lists.values[at].tolist()): weights[at] for at in own}
+
+
+def _faces_are_below(
+    Q: Array, F: Features, level: float, faces: Mapping[tuple[int, ...], Array]
+) -> bool:
+    """Whether ``xᵀQx ≤ L`` for every unit vector ``x ≥ 0`` on F.
+
+    A best one that is positive on its face has ``Qx = λx``, and with ``y ≥ 0``, ``Qy ≤ Ly`` it is
+    ``λyᵀx = yᵀQx ≤ Lyᵀx``; so a face is below L if its eigenvalues are, or if it has such a y and
+    all faces with one feature less are below.
+    """
+    pending, seen = [tuple(sorted(F))], set()
+    while pending:
+        ladder.check_time()
+        T = pending.pop()
+        part = Q[np.ix_(T, T)]
+        if not T or T in seen or ladder.proves_below(part, level, 0.0):
+            continue
+        seen.add(T)
+        y = faces.get(T)
+        if y is None or not ((y >= 0).all() and y.any()):
+            return False
+        if any(ladder.inner(part[i], y) > Fraction(level) * Fraction(y[i]) for i in range(len(T))):
+            return False
+        pending += itertools.combinations(T, len(T) - 1)
+    return True
 
 
 def _images(Q: Array, vectors: Array) -> Array:

@@ -190,6 +190,8 @@ _REASONS: dict[str, tuple[str, ...]] = {
     ),
     "limits the memory only; see test_bombs.py": (
         "read: members['manifest.json'].file_size > LARGEST_MANIFEST -> False",
+        "Source.block: not self.formed and len(at) > LARGEST_PART -> False",
+        "Source.block: not self.formed -> False",
         "Source.block: len(at) > LARGEST_PART -> False",
         "Source.__init__: self.n * self.count > MOST_SUMS -> False",
     ),
@@ -278,7 +280,10 @@ TEXTS = (
     ("return claimed if walk.is_below(np.arange(len(F)), claimed) else math.inf", "return claimed"),
     ("return -math.inf if nothing_orthogonal(self.X[F]) else math.inf", "return -math.inf"),
     ("self.touched | np.isin(np.arange(self.n), self.included)", "self.touched"),
-    ("return self.include[k], self.exclude[k].union(*later)", "return self.include[k], _NOTHING"),
+    (
+        "return self.include[k], self.exclude[k].union(*later)",
+        "return self.include[k], frozenset()",
+    ),
     ("self.exclude[k].union(*later)", "self.exclude[k]"),
     ("E.union(np.flatnonzero(before.any(axis=0)).tolist())", "E"),
     ("for a, b in zip(self._own(earlier), self._own(later), strict=True))", "for a, b in ())"),

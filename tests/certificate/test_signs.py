@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from helpers.exact import ExactMatrix
+from helpers.forger import checker
 from helpers.nonnegative import above, allowed
 from orthospca import Certificate, Status, solve, verify
+from orthospca.supports.nonnegative import best_nonnegative, faces_below
 
 
 def matrix_of(seed: int, n: int = 7) -> np.ndarray:
@@ -117,3 +119,110 @@ def test_a_run_is_taken_up_again(asked: dict[str, Any], tmp_path: Path) -> None:
     assert again.certificate.verify()
     with pytest.raises(ValueError, match="is of another problem"):
         solve(Q, 3, 2, resume=file)
+
+
+def branched(seed: int) -> tuple[np.ndarray, Certificate]:
+    """A matrix, and the certificate of a component that needs parts."""
+    Q = matrix_of(seed)
+    found = solve(Q, 5, nonnegative=True, proof=True)
+    assert found.status is Status.OPTIMAL
+    assert found.certificate is not None
+    return Q, found.certificate
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[tuple[np.ndarray, Certificate]]:
+    """Matrices that the bound of Q⁺ leaves open."""
+    return [made for s in range(24) if "stage-0/parts.npy" in (made := branched(s))[1].arrays]
+
+
+Cases = list[tuple[np.ndarray, Certificate]]
+
+
+def test_branching_is_in_the_file(cases: Cases, tmp_path: Path) -> None:
+    """Tests that what is claimed with a proof is what is claimed without, and resumes."""
+    assert len(cases) > 5
+    for Q, found in cases[:6]:
+        plain = solve(Q, 5, nonnegative=True)
+        assert found.manifest["stages"][0]["upper_bound"] <= plain.upper_bounds[0] * (1 + 2e-4)
+        found.save(tmp_path / "file.zip")
+        assert verify(tmp_path / "file.zip").verified
+        again = solve(Q, 5, nonnegative=True, resume=tmp_path / "file.zip").certificate
+        assert again is not None
+        assert again.verify().verified
+        name = "stage-0/parts.npy"
+        assert again.arrays[name].tolist() == found.arrays[name].tolist()
+
+
+def without(found: Certificate, **arrays: Any) -> Certificate:
+    """The same with other arrays of its stage."""
+    changed = {f"stage-0/{name}.npy": array for name, array in arrays.items()}
+    return Certificate(copy.deepcopy(found.manifest), {**found.arrays, **changed})
+
+
+def test_trees_that_are_forged(cases: Cases) -> None:
+    """Tests that a part that is dropped, cut otherwise or bounded by nothing is noticed."""
+    for Q, found in cases[:6]:
+        cuts = found.arrays["stage-0/parts.npy"]
+        ended = np.array([-1, -1], cuts.dtype)
+        assert "too early" in without(found, parts=cuts[:-2]).verify().reason
+        longer = np.concatenate([cuts, ended])
+        assert "nothing is left" in without(found, parts=longer).verify().reason
+        assert not without(found, parts=ended).verify()
+        for other in ((0, 0), (cuts[0], cuts[0])):
+            forged = np.concatenate([np.array(other, cuts.dtype), cuts[2:]])
+            assert not without(found, parts=forged).verify()
+        for name in list(found.arrays):
+            if "/part-" in name and name.endswith("kinds.npy"):
+                arrays = {k: v for k, v in found.arrays.items() if k != name}
+                # What is left may be proved by what it is a part of.
+                forged = Certificate(found.manifest, arrays)
+                truth = solve(Q, 5, nonnegative=True, gap=1e-9).variances[0]
+                verdict = forged.verify()
+                assert not verdict.verified or verdict.upper_bounds[0] >= truth * (1 - 1e-12)
+
+
+def test_no_bound_below_the_truth(cases: Cases) -> None:
+    """Tests that nothing makes the checker accept a bound that a vector exceeds."""
+    rng = np.random.default_rng(0)
+    for Q, found in cases[:8]:
+        truth = solve(Q, 5, nonnegative=True, gap=1e-9).variances[0]
+        for _ in range(12):
+            forged = without(found)
+            stage = forged.manifest["stages"][0]
+            stage["upper_bound"] = float(truth * (1 - 10.0 ** rng.uniform(-9, -2)))
+            stage["variance"] = min(stage["variance"], stage["upper_bound"])
+            for name, array in list(forged.arrays.items()):
+                inside = name.startswith("stage-0/") and len(array)
+                if inside and rng.random() < 0.15:
+                    changed = array.copy()
+                    changed[rng.integers(len(array))] = array[rng.integers(len(array))]
+                    forged.arrays[name] = changed
+                if inside and name.endswith(("levels.npy", "bounds.npy")) and rng.random() < 0.5:
+                    forged.arrays[name] = np.minimum(array, stage["upper_bound"])
+                if name.endswith("weights.npy") and rng.random() < 0.5:
+                    forged.arrays[name] = np.abs(rng.standard_normal(len(array)))
+            assert not forged.verify()
+
+
+def test_weights_of_faces_are_needed() -> None:
+    """Tests supports with eigenvalues above the level: no weights, or others, prove nothing."""
+    checked = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((4, 4))
+        Q, F = A @ A.T, frozenset(range(4))
+        value = best_nonnegative(Q, -np.inf, 100).upper
+        level = value * (1 + 1e-6)
+        faces = faces_below(Q, np.arange(4), level)
+        assert faces is not None
+        assert checker._faces_are_below(Q, F, level, faces)
+        assert not checker._faces_are_below(Q, F, value * (1 - 1e-6), faces)
+        if faces:
+            checked += 1
+            assert not checker._faces_are_below(Q, F, level, {})
+            zero = {face: 0 * y for face, y in faces.items()}
+            assert not checker._faces_are_below(Q, F, level, zero)
+            turned = {face: -y for face, y in faces.items()}
+            assert not checker._faces_are_below(Q, F, level, turned)
+    assert checked > 10

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.result import Component, Status
 from orthospca.model.tolerance import Tolerance
 from orthospca.numerics.exact import factor_variance_down, inner_product, variance_down
-from orthospca.search.outcome import Argument, Ground, Rung
+from orthospca.search.outcome import Argument, Ground, Part, Rung
 from orthospca.search.stages import images_of
 from orthospca.supports.best import Candidate
 from orthospca.verify import ACCURACY, DEMANDS, Rejected, Unreadable
@@ -119,11 +120,7 @@ class _Ladder:
     def __init__(self, saved: Certificate, k: int, matrix: Array, demands: Demands) -> None:
         folder, arrays = f"stage-{k}/", saved.arrays
         self._folder, self._held = folder, arrays
-        self.arrays = {
-            name.removeprefix(folder).removesuffix(".npy"): array
-            for name, array in arrays.items()
-            if name.startswith(folder)
-        }
+        self.arrays = _folder(arrays, folder)
         self.matrix, self.kind = matrix, saved.manifest["problem"]["kind"]
         given = demands.before(matrix.shape[1]).T
         self.previous = np.concatenate([given, arrays["components.npy"][:k]])
@@ -148,7 +145,21 @@ class _Ladder:
             level, upper = float(arrays["levels"][i]), float(arrays["bounds"][i])
             argument = Argument(Ground(kind), level, kept[i], Tree.of(steps[ends[i] : ends[i + 1]]))
             rungs.append(Rung(self.first + i, best, upper, argument=argument))
+        if "parts" in arrays:
+            rungs[-1] = replace(rungs[-1], parts=tuple(self._parts()))
         return tuple(rungs)
+
+    def _parts(self) -> Iterator[Part]:
+        """The parts of a stage, as they were written."""
+        cuts = self.arrays["parts"].reshape(-1, 2).astype(int).tolist()
+        lists = self._lists("faces", len(self.arrays["faces_ends"]))
+        weights = np.split(self.arrays["weights"], self.arrays["faces_ends"][:-1])
+        faces = dict(zip((tuple(face.tolist()) for face in lists), weights, strict=False))
+        for number, (i, j) in enumerate(cuts):
+            part = copy.copy(self)
+            part._folder = f"{self._folder}part-{number}/"
+            part.arrays = _folder(self._held, part._folder)
+            yield Part((int(i), int(j)), part.rungs(), faces if number == 0 else {})
 
     def _multipliers(self) -> tuple[IntArray, list[Multipliers]]:
         """Which multipliers each step rests on, and these; none if no step does."""
@@ -210,6 +221,15 @@ class _Ladder:
         """Lists of features that were written end to end, each in ascending order."""
         lists = Lists(self._held, f"{self._folder}{name}", self.matrix.shape[1], count)
         return [lists[i].astype(np.intp) for i in range(count)]
+
+
+def _folder(arrays: Mapping[str, Array], folder: str) -> dict[str, Array]:
+    """Arrays of a folder, and of those in it, by their names there."""
+    return {
+        name.removeprefix(folder).removesuffix(".npy"): array
+        for name, array in arrays.items()
+        if name.startswith(folder)
+    }
 
 
 def _numbers(array: Array, count: int) -> Array:

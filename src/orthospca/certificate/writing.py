@@ -15,7 +15,7 @@ from orthospca.bounds.conditioning.steps import Tree
 from orthospca.certificate.files import Certificate
 from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.result import Component
-from orthospca.search.outcome import Rung, with_arguments
+from orthospca.search.outcome import Part, Rung, with_arguments
 from orthospca.verify import FORMAT, VERSION, fingerprint
 
 #: Bytes of a matrix up to which the certificate holds it.
@@ -127,6 +127,8 @@ def written_rungs(rungs: Sequence[Rung]) -> dict[str, Array]:
         arrays[f"{name}_ends.npy"] = ends.astype(np.int64)
     if steps.multipliers:
         arrays |= _written_multipliers(steps)
+    if parts := rungs[-1].parts:
+        arrays |= _written_parts(parts)
     # What was found for each sparsity: nothing is proved by it, and a resumed run has it back.
     vectors = [np.zeros(0) if rung.best is None else rung.best.vector for rung in rungs]
     supports = [np.flatnonzero(vector) for vector in vectors]
@@ -134,6 +136,23 @@ def written_rungs(rungs: Sequence[Rung]) -> dict[str, Array]:
     loadings = [vector[support] for vector, support in zip(vectors, supports, strict=True)]
     arrays["loadings.npy"] = np.concatenate([np.zeros(0), *loadings])
     arrays["values.npy"] = np.array([0.0 if r.best is None else r.best.value for r in rungs])
+    return arrays
+
+
+def _written_parts(parts: Sequence[Part]) -> dict[str, Array]:
+    """Return the arrays of the parts of a stage."""
+    faces = {face: weights for part in parts for face, weights in part.faces.items()}
+    features, ends = end_to_end([np.array(face) for face in faces])
+    arrays: dict[str, Any] = {
+        "parts.npy": np.array([part.cut for part in parts], dtype=np.int32).ravel(),
+        "faces.npy": features,
+        "faces_ends.npy": ends,
+        "weights.npy": np.concatenate([np.zeros(0), *faces.values()]),
+    }
+    for number, part in enumerate(parts):
+        if known := with_arguments(part.rungs):
+            ladder = written_rungs(known)
+            arrays |= {f"part-{number}/{name}": array for name, array in ladder.items()}
     return arrays
 
 

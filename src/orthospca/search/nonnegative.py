@@ -11,7 +11,8 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,14 +23,24 @@ from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
 from orthospca.search.methods import solve_stage
-from orthospca.search.outcome import Outcome, Request, Resumption, Rung, Rungs
+from orthospca.search.outcome import (
+    Outcome,
+    Part,
+    Request,
+    Resumption,
+    Rung,
+    Rungs,
+    with_arguments,
+)
 from orthospca.search.stages import MatrixStages
 from orthospca.supports.best import Candidate
 from orthospca.supports.heuristics import improved_start
-from orthospca.supports.nonnegative import Leaf, best_nonnegative, nonnegative_part
+from orthospca.supports.nonnegative import Leaf, best_nonnegative, faces_below, nonnegative_part
 
 #: What a plain search of Q⁺ may end with and still leave something to branch on.
 CLOSED = (Status.OPTIMAL, Status.PRECISION)
+#: A part that is not cut, and has no argument of its own.
+UNCUT = Part((-1, -1))
 
 
 class NonnegativeStages(MatrixStages):
@@ -47,7 +58,7 @@ class NonnegativeStages(MatrixStages):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Node:
     """Supports that contain some features and not others, and what is proved of them.
 
@@ -59,6 +70,10 @@ class _Node:
         Where the plain search ended.
     vector : array
         What it found there.
+    part : Part
+        For a certificate, why the bound holds.
+    children : list of _Node
+        What it was cut into.
     """
 
     included: IntArray
@@ -66,6 +81,14 @@ class _Node:
     upper: float
     support: IntArray
     vector: Array
+    part: Part = UNCUT
+    children: list[_Node] = field(default_factory=list)
+
+    def parts(self) -> Iterator[Part]:
+        """It, and then what it was cut into, from the last to the first."""
+        yield self.part
+        for child in reversed(self.children):
+            yield from child.parts()
 
 
 def solve_nonnegative(
@@ -81,7 +104,7 @@ def solve_nonnegative(
     settings : Settings
     watch : Watch
     part : array, optional
-        Q⁺, for a proof: the bound is then that of Q⁺, and nothing is branched on.
+        Q⁺, for a proof: the root is then that of Q⁺, and what is branched on is kept.
     """
     search = _Search(Q, request, settings, watch)
     try:
@@ -105,6 +128,7 @@ class _Search:
         self.rungs: tuple[Rung, ...] = ()
         self.waiting: list[tuple[float, int, _Node]] = []
         self._working: _Node | None = None
+        self._root: _Node | None = None
         self._order = itertools.count()
         for hint in request.hints:
             self._offer(hint)
@@ -136,8 +160,11 @@ class _Search:
         if self.best is not None and self.tolerance.met(self.lower, upper):
             verdict = Status.OPTIMAL
         elif verdict is None:
-            verdict = Status.PRECISION
-        return Outcome(self.best, upper, verdict, self._counted, by, rungs=self.rungs)
+            verdict = Status.PROOF_LIMIT if self.settings.proof else Status.PRECISION
+        rungs = self.rungs
+        if rungs and self._root is not None and self._root.children:
+            rungs = (*rungs[:-1], replace(rungs[-1], parts=tuple(self._root.parts())))
+        return Outcome(self.best, upper, verdict, self._counted, by, rungs=rungs)
 
     _by, _counted = ClosedBy.CAP, 0
 
@@ -164,14 +191,14 @@ class _Search:
             return replace(root, rungs=())
         self.root_upper, self._by = root.upper, root.closed_by
         node = self._node(included, excluded, root.upper, root.best)
-        self._working = None
+        self._working, self._root = None, node
         self._push(node)
         self._look_at(node.support)
         if part is not None:
             self.rungs = tuple(self._told(rung) for rung in root.rungs)
-            open_verdict = Status.PROOF_LIMIT if root.status in CLOSED else root.status
-            watch.report(self._counted, 0, self.lower, self.upper, self._by)
-            return self.outcome(open_verdict)
+            # A ladder with a rung that has no argument is none that parts can stand on.
+            if len(with_arguments(root.rungs)) < len(root.rungs) or not root.rungs:
+                return self.outcome(Status.PROOF_LIMIT if root.status in CLOSED else root.status)
         watch.report(self._counted, 1, self.lower, self.upper, self._by)
         ended = self._branch(settings) if root.status in CLOSED else root.status
         watch.report(self._counted, len(self.waiting), self.lower, self.upper, ClosedBy.TREE)
@@ -193,8 +220,8 @@ class _Search:
         quiet.node_limit = self.watch.node_limit - self._counted
         request = self.request
         if with_rungs:
-            # Bounds of earlier stages are those of Q⁺ too, and in the certificate.
-            known = (request.cap, request.caps, self._resumption())
+            # Rungs of earlier stages are those of Q⁺ too, and in the certificate.
+            known = (math.inf, request.caps, self._resumption())
             found = solve_stage(problem, settings, quiet, started, *known)
         else:
             found = solve_stage(problem, settings, quiet, started)
@@ -280,7 +307,6 @@ class _Search:
     def _split(self, node: _Node, settings: Settings) -> Status | None:
         """Put the parts of a node in its place; what stopped that."""
         F, E = node.included, node.excluded
-        children: list[tuple[IntArray, IntArray]] = []
         if len(F) == self.request.sparsity or len(node.support) == len(F):
             left = self.n - len(E) - len(F)
             if len(F) == self.request.sparsity or left == 0:
@@ -288,24 +314,24 @@ class _Search:
                 return None
             free = np.setdiff1d(np.arange(self.n), np.union1d(F, E))
             chosen = int(free[self.Q[free, free].argmax()])
-            children = [(F, _with(E, chosen)), (_with(F, chosen), E)]
+            cut = (chosen, -1)
         else:
             pair = self._worst_pair(node)
             if pair is None:
                 rest = np.setdiff1d(node.support, F)
-                chosen = int(rest[np.abs(node.vector[rest]).argmax()])
-                children = [(F, _with(E, chosen)), (_with(F, chosen), E)]
+                cut = (int(rest[np.abs(node.vector[rest]).argmax()]), -1)
             else:
-                i, j = pair
-                if i in F:
-                    children = [(F, _with(E, j)), (_with(F, j), E)]
-                else:
-                    children = [(F, _with(E, i)), (_with(F, i), _with(E, j))]
-                    if len(F) + 2 <= self.request.sparsity:
-                        children.append((_with(_with(F, i), j), E))
+                cut = (pair[1], -1) if pair[0] in F else pair
+        i, j = cut
+        children = [(F, _with(E, i)), (_with(F, i), E)]
+        if j >= 0:
+            children[1] = (_with(F, i), _with(E, j))
+            if len(F) + 2 <= self.request.sparsity:
+                children.append((_with(_with(F, i), j), E))
         made: list[_Node] = []
         for included, excluded in children:
             if len(excluded) == self.n:
+                made.append(_Node(included, excluded, -math.inf, included, node.vector))
                 continue
             matrix = nonnegative_part(self.Q, included)
             upper = node.upper
@@ -314,28 +340,49 @@ class _Search:
                 found = self._bounded(problem, settings, self._start(node, included, excluded))
                 if found.best is None:
                     break
-                upper = min(found.upper, upper)
+                upper = min(self._proved(problem, found), upper)
                 child = self._node(included, excluded, upper, found.best)
+                child.part = replace(UNCUT, rungs=tuple(replace(r, best=None) for r in found.rungs))
                 self._look_at(child.support)
-                if upper <= self.cutoff or not _without_flips(matrix, found.best.vector):
+                # A certificate has no other matrix than that of the part.
+                if upper <= self.cutoff or self.settings.proof:
+                    break
+                if not _without_flips(matrix, found.best.vector):
                     break
             if found.best is None:
                 if found.status is Status.EXHAUSTED:
+                    made.append(_Node(included, excluded, -math.inf, included, node.vector))
                     continue
                 return found.status
             made.append(child)
             if found.status not in CLOSED and upper > self.cutoff:
                 return found.status
+        node.part, node.children = replace(node.part, cut=cut), made
         for child in made:
             self._push(child)
         return None
+
+    def _proved(self, problem: Subproblem, found: Outcome) -> float:
+        """The bound of a part; for a certificate, that which its ladder has arguments for."""
+        if not self.settings.proof:
+            return found.upper
+        known = with_arguments(found.rungs)
+        last = min(problem.sparsity, self.n - len(problem.excluded))
+        return known[-1].upper if known and known[-1].size == last else math.inf
 
     def _close_leaf(self, node: _Node) -> None:
         """One support is left: its value is exact."""
         leaf = self._leaf(node.included, self.lower, self.settings.tuning.nonnegative.many)
         if leaf.value > self.lower:
             self.best = leaf.candidate(node.included, self.n)
-        self.closed_upper = max(self.closed_upper, min(leaf.upper, node.upper))
+        upper = leaf.upper
+        if self.settings.proof:
+            # A level that is above the value has an argument that does not hang on rounding.
+            upper = max(upper, self.cutoff)
+            faces = faces_below(self.Q, node.included, upper)
+            upper = math.inf if faces is None else upper
+            node.part = replace(node.part, faces=faces or {})
+        self.closed_upper = max(self.closed_upper, min(upper, node.upper))
 
     def _worst_pair(self, node: _Node) -> tuple[int, int] | None:
         """The pair of a support whose negative entry is not counted yet and weighs most.

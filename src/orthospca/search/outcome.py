@@ -99,6 +99,25 @@ class Argument:
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """A part of a stage with non-negative loadings, and why its bound holds.
+
+    Attributes
+    ----------
+    cut : pair of int
+        The features that it is cut by: one and -1, or a pair; -1 twice if it is not.
+    rungs : tuple of Rung
+        Of the matrix that bounds it.
+    faces : dict
+        Sets of features, and weights that rule out a best vector that is positive there.
+    """
+
+    cut: tuple[int, int]
+    rungs: tuple[Rung, ...] = ()
+    faces: dict[tuple[int, ...], Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class Rung:
     """What is known for one sparsity.
 
@@ -113,6 +132,9 @@ class Rung:
         How many were left to a search.
     argument : Argument or None
         Why the bound holds; None if that cannot be written down.
+    parts : tuple of Part
+        Of the last rung, if loadings are to be non-negative: the parts of the stage, each before
+        those that it is cut into.
     """
 
     size: int
@@ -120,6 +142,7 @@ class Rung:
     upper: float
     features: int = 0
     argument: Argument | None = field(default=None, repr=False)
+    parts: tuple[Part, ...] = field(default=(), repr=False)
 
     def embedded(self, places: IntArray, n: int) -> Rung:
         """Return the rung in terms of the n features of which these were a part."""

@@ -8,6 +8,7 @@ vector has a zero, and is one of a smaller support.  See ``docs/theory/nonnegati
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.model.stage import EXTENDED, EXTENDED_UNIT
 from orthospca.numerics.exact import variance_down
-from orthospca.numerics.rigor import upper_eigenvalue
+from orthospca.numerics.rigor import proves_below, upper_eigenvalue
 from orthospca.numerics.rounding import UNIT, add_up, mul_up
 from orthospca.supports.best import SUSPICIOUS_LOADING, Candidate
 
@@ -24,6 +25,8 @@ from orthospca.supports.best import SUSPICIOUS_LOADING, Candidate
 NOISE = 1e-10
 #: What proving that a vector has a zero may cost, as a share of the largest entry.
 LARGEST_SLACK = 1e-8
+#: Parts of a support, at most, that an argument speaks of.
+MOST_FACES = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +119,40 @@ def best_nonnegative(matrix: Array, floor: float, budget: int) -> Leaf:
                 heapq.heappush(waiting, (-bound, smaller))
     # On the way from the whole to a part something is lost once for each feature, at most.
     return Leaf(best.value, best.loading, max(add_up(upper, mul_up(size, slack)), best.value))
+
+
+def faces_below(Q: Array, support: IntArray, level: float) -> dict[tuple[int, ...], Array] | None:
+    """Return why no unit vector ``x ≥ 0`` on a support has more than a level; None if not found.
+
+    For each part of it whose eigenvalues are not below the level, weights ``y ≥ 0`` with ``Qy ≤
+    Ly``: a best vector that is positive there has ``Qx = λx``, and ``λyᵀx = yᵀQx ≤ Lyᵀx``.
+
+    Parameters
+    ----------
+    Q : array of shape (n, n)
+    support : integer array, ascending
+    level : float
+    """
+    from scipy.optimize import linprog  # not needed where the package is imported
+
+    found: dict[tuple[int, ...], Array] = {}
+    pending = [tuple(int(j) for j in support)]
+    while pending:
+        T = pending.pop()
+        part = Q[np.ix_(T, T)]
+        if not T or T in found or proves_below(part, level):
+            continue
+        # Weights that leave as much room in every row as can be.
+        size, scale = len(T), float(np.abs(part).max())
+        rows = np.hstack([(part - level * np.eye(size)) / scale, np.ones((size, 1))])
+        sums = np.append(np.ones(size), 0.0)[None]
+        limits = [(0, None)] * size + [(None, None)]
+        best = linprog(-np.eye(size + 1)[-1], rows, np.zeros(size), sums, [1.0], limits)
+        if not best.success or best.x[-1] <= 1e-9 or len(found) == MOST_FACES:
+            return None
+        found[T] = np.maximum(best.x[:-1], 0.0)
+        pending += itertools.combinations(T, size - 1)
+    return found
 
 
 def _is_nonnegative(vector: Array) -> bool:
