@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -112,24 +113,24 @@ def write_choice_report(
     title = title or next((t for t, x in titles.items() if x is not None), "Alternatives")
     if isinstance(stability, Stability):
         stability = StabilityPath((stability.result.sparsity[0],), (stability,))
-    panels = [] if audit is None else _audit(audit, source)
-    if audit is None and (
-        any(x is not None for x in (found, cross_validation, stability))
-        or (alternatives, significance) == (None, None)
-    ):
-        panels.append(_overview(found, cross_validation, stability, source))
+    panels = [] if audit is None else _audit(audit)
+    by_sparsity = any(x is not None for x in (found, cross_validation, stability))
+    if audit is None and (by_sparsity or (alternatives, significance) == (None, None)):
+        panels.append(_overview(found, cross_validation, stability))
     if alternatives is not None:
-        panels.append(alternatives_panel([alternatives], source=source if not panels else ""))
+        panels.append(alternatives_panel([alternatives]))
     if significance is not None:
-        panels.append(_significance(significance, "" if panels else source))
+        panels.append(_significance(significance))
+    if source:
+        told = facts([("data", named(source))])
+        panels[0] = replace(panels[0], content=(*panels[0].content, told))
     drawn, suggested = [], 0
     if cross_validation is not None and cross_validation.n_folds:
         held_out, suggested = choosing.held_out(cross_validation), cross_validation.suggested
         drawn.append(figure(held_out, numbers=cross_validation.table()))
     if found is not None and len(found):
-        by_sparsity = figure(choosing.path_variance(found), numbers=found.table())
-        content = (side_by_side(by_sparsity, *drawn),)
-        panels.append(Panel("variance", "What more variables bring", content))
+        drawn.insert(0, figure(choosing.path_variance(found), numbers=found.table()))
+        panels.append(Panel("variance", "What more variables bring", (side_by_side(*drawn),)))
         panels.append(_variables(found))
     elif drawn:
         panels.append(Panel("held-out", "Rows held out", (side_by_side(*drawn),)))
@@ -139,7 +140,7 @@ def write_choice_report(
     write_page(path, title, [Chapter(chapter, panels)], command=command, files=files)
 
 
-def _audit(found: Audit, source: str) -> list[Panel]:
+def _audit(found: Audit) -> list[Panel]:
     """What given components explain, how far they are from the best, and what is better."""
     numbers = found.table()
     word = _judgement(found)
@@ -157,7 +158,7 @@ def _audit(found: Audit, source: str) -> list[Panel]:
         (str(k), f"{v:#.6g}", f"{r.variances[0]:#.6g}", words) for k, v, r, words in rows if r
     ]
     panels = [
-        Panel("overview", "At a glance", (told, facts(tiles, "tiles"), *_data(source))),
+        Panel("overview", "At a glance", (told, facts(tiles, "tiles"))),
         Panel("components", "Each component", (drawn, table(numbers.numbers)), AUDITED),
     ]
     if better:
@@ -166,11 +167,6 @@ def _audit(found: Audit, source: str) -> list[Panel]:
         listed = Table("Components that have more variance", columns, "", words, "variables")
         panels.append(Panel("better", "Better in their place", (table(listed),), IN_PLACE))
     return panels
-
-
-def _data(source: str) -> list[Html]:
-    """What the data are, if that is known and not told yet."""
-    return [facts([("data", named(source))])] if source else []
 
 
 def _judgement(found: Audit) -> str:
@@ -184,20 +180,19 @@ def _judgement(found: Audit) -> str:
     return NEAR_THE_BEST if gaps.max(initial=0.0) <= CLOSE else "Gap open."
 
 
-def _significance(found: Significance, source: str) -> Panel:
-    """Which components are more than noise, and the data if they are not told yet."""
+def _significance(found: Significance) -> Panel:
+    """Which components are more than noise."""
     numbers = found.table()
     count = found.n_components
     told = verdict(f"{counted(count, 'component')}.", numbers.sentence, count > 0)
     drawn = side_by_side(figure(judging.against_noise(found), numbers=numbers))
-    return Panel("noise", "More than noise?", (told, drawn, *_data(source)), PERMUTED)
+    return Panel("noise", "More than noise?", (told, drawn), PERMUTED)
 
 
 def _overview(
     found: SparsityPath | None,
     cross_validation: CrossValidation | None,
     stability: StabilityPath | None,
-    source: str,
 ) -> Panel:
     tiles: list[tuple[str, object]] = []
     sentences = []
@@ -234,7 +229,7 @@ def _overview(
         )
     word = ("Certified." if certified else "Gap open.") if found is not None else "Resampled."
     told = verdict(word, " ".join(sentences), certified)
-    return Panel("overview", "At a glance", (told, facts(tiles, "tiles"), *_data(source)))
+    return Panel("overview", "At a glance", (told, facts(tiles, "tiles")))
 
 
 def _steadiness(found: StabilityPath) -> list[tuple[str, object]]:
@@ -328,8 +323,8 @@ def _selection_table(found: Stability) -> Html:
     return Html(agreement + folded("The numbers", numbers))
 
 
-def alternatives_panel(lists: Sequence[Alternatives], source: str = "") -> Panel:
-    """The lists of one component after the other, and what the data are if that is not told yet."""
+def alternatives_panel(lists: Sequence[Alternatives]) -> Panel:
+    """The lists of one component after the other."""
     content: list[object] = []
     for k, found in enumerate(lists, start=1):
         body = _alternatives(found, k)
@@ -339,7 +334,7 @@ def alternatives_panel(lists: Sequence[Alternatives], source: str = "") -> Panel
             title = f"Component {k}, given {given}: {counted(len(found), 'support')}, {known}"
             body = folded(title, body)
         content.append(body)
-    return Panel("alternatives", "Alternatives", (*content, *_data(source)), NEAR)
+    return Panel("alternatives", "Alternatives", tuple(content), NEAR)
 
 
 def _alternatives(found: Alternatives, number: int) -> Html:
