@@ -18,9 +18,8 @@ from orthospca._errors import InputError
 from orthospca._typing import AnyArray, IntArray
 from orthospca.data.covariance import DataCovariance
 from orthospca.facade import solve
-from orthospca.model.result import Result, format_gap
+from orthospca.fitting import shortcomings
 from orthospca.model.validation import validate_choice
-from orthospca.model.words import advice
 
 __all__ = ["pca"]
 
@@ -97,7 +96,8 @@ def pca(
     data = DataCovariance(X, correlation=covariance == "correlation")
     names = [str(adata.var_names[j]) for j in used]
     result = solve(data, sparsity, n_components, feature_names=names, **options)
-    _tell(result, n_components)
+    for sentence, kind in shortcomings(result, n_components):
+        warnings.warn(sentence, kind, stacklevel=2)
     loaded = np.flatnonzero(result.components.any(axis=0))
     scores = data.factor(loaded) @ result.components[:, loaded].T
     loadings = np.zeros((adata.n_vars, result.n_components))
@@ -176,19 +176,6 @@ class _Stored:
         starts, step = range(0, self.shape[0], self._step), self._step
         parts = (self._data[i : i + step][:, chosen] for i in starts)
         return np.concatenate(list(parts))[key[0]]
-
-
-def _tell(result: Result, asked: int) -> None:
-    """Warn of fewer components than were asked for, and of open gaps."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    found, gap = result.n_components, format_gap(float(max(result.gaps, default=0.0)))
-    why = result.status.value
-    if found < asked:
-        warnings.warn(f"{found} of {asked} components were found ({why})", UserWarning, 3)
-    if not result.status.finished:
-        sentence = f"not certified within the tolerance ({why}), gaps are up to {gap}"
-        warnings.warn(f"{sentence}. {advice(result)}", ConvergenceWarning, 3)
 
 
 def _can_be_written(value: Any) -> bool:

@@ -157,7 +157,9 @@ def as_many_as_explain(
         result = solved(count, result.stages)
 
 
-def shortcomings(result: Result, asked: float, share: float) -> Iterator[tuple[str, type[Warning]]]:
+def shortcomings(
+    result: Result, asked: float, share: float = 0.0
+) -> Iterator[tuple[str, type[Warning]]]:
     """What is missing, if anything is, and what to do about it; each with its category.
 
     Parameters
@@ -170,10 +172,10 @@ def shortcomings(result: Result, asked: float, share: float) -> Iterator[tuple[s
     """
     found, reason, advice = result.n_components, result.status.value, words.advice(result)
     open_gaps = [stage.gap for stage in result.stages if words.is_open(result, stage)]
-    whose, proved = f"{len(open_gaps)} of {found} components are", "upper_bounds_ are"
+    whose, proved = f"{len(open_gaps)} of {found} components are", "their upper bounds are"
     gap = f"the largest gap is {format_gap(max(open_gaps, default=0.0))}"
     if words.is_set(result):
-        whose, proved = f"The set of {found} components is", "result_.joint_upper_bound is"
+        whose, proved = f"The set of {found} components is", "its upper bound is"
         gap = f"its gap is {words.gap_of_set(result)}"
     if open_gaps:
         related = "orthogonal" if result.orthogonal else "uncorrelated"
