@@ -34,6 +34,7 @@ GRID_COLUMNS = (
     "joint",
     "joint bound",
     "joint gap",
+    "joint nodes",
     "joint seconds",
     "joint outcome",
 )
@@ -111,6 +112,7 @@ def _joint(matrix: np.ndarray, p: int, r: int, limit: float) -> Row:
         "joint": float(result.joint_variance) / trace,
         "joint bound": float(result.joint_upper_bound) / trace,
         "joint gap": float(result.joint_gap),
+        "joint nodes": int(np.sum(result.nodes)),
         "joint limit": limit,
         "joint seconds": seconds,
         "joint outcome": result.status.value,
