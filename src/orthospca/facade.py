@@ -24,6 +24,7 @@ from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
 from orthospca.joint.bound import spectral_bound
 from orthospca.joint.solving import solve_jointly
+from orthospca.joint.wide import solve_wide_jointly
 from orthospca.model.demands import DEMANDED, NO_DEMANDS, Demands
 from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
@@ -329,9 +330,14 @@ class _Solve:
     def together(self) -> Result:
         """Find components that are chosen with regard to those after them."""
         problem, settings = self.problem, self.settings
-        assert isinstance(problem, Problem)
-        given = (problem.covariance, problem.sparsity, settings, self.watch, problem.demands)
         certificate: Certificate | None = None
+        if isinstance(problem, DataProblem):
+            wide = WideProblem(problem.covariance, max(problem.sparsity), settings)
+            way = (problem.sparsity, settings, self.watch, problem.demands)
+            joint = solve_wide_jointly(wide, *way)
+            found = Found(joint.components, False, math.nan, joint.status)
+            return self.result(found, joint.note, None, joint.upper)
+        given = (problem.covariance, problem.sparsity, settings, self.watch, problem.demands)
         if settings.objective is Objective.LEXICOGRAPHIC:
             answer = solve_lexicographically(*given)
             if settings.proof:

@@ -60,8 +60,10 @@ def can_do_without(settings: Settings, threshold: Any = 0.0, demands: Demands = 
 
 def needs_matrix(settings: Settings, demands: Demands = NO_DEMANDS) -> str:
     """What cannot be done without a matrix, whatever its size; nothing, if all can."""
-    if settings.objective is not Objective.STAGEWISE:
+    if settings.objective is Objective.LEXICOGRAPHIC:
         return f"objective={str(settings.objective)!r}"
+    if settings.objective is Objective.JOINT and settings.proof:
+        return "proof with objective='joint'"
     if settings.method not in (Method.BRANCH_AND_BOUND, Method.EIGENVALUE):
         return f"method={str(settings.method)!r}"
     if demands.uncorrelated:
@@ -82,6 +84,9 @@ def is_formed(
     what = needs_matrix(settings, demands)
     if not what:
         tuning = settings.tuning.wide
+        if settings.objective is Objective.JOINT:
+            # As many as can be relaxed and branched on.
+            return Q.n_features <= settings.tuning.joint.relaxed.features
         few = tuning.few if can_do_without(settings, threshold) else math.inf
         return Q.n_features <= min(few, tuning.formed)
     size = 8.0 * Q.n_features**2

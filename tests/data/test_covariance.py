@@ -195,7 +195,11 @@ def test_reduction_never_loses_a_better_support(seed: int) -> None:
 def test_what_needs_the_matrix_says_how_much_memory() -> None:
     """Tests that a matrix is formed if there is room, and what is said if there is not."""
     Q = DataCovariance(samples())
-    for options in ({"method": "enumeration"}, {"method": "deflation"}, {"objective": "joint"}):
+    for options in (
+        {"method": "enumeration"},
+        {"method": "deflation"},
+        {"objective": "lexicographic"},
+    ):
         with pytest.raises(ValueError, match=r"7\.2 KB for 30 features, and memory_limit is 7 KB"):
             solve(Q, 2, memory_limit="7KB", **options)
         assert solve(Q, 2, memory_limit="8 kb", gap=1e-2, **options).n_components == 1

@@ -100,7 +100,7 @@ def test_a_matrix_that_takes_too_long_is_not_formed(in_pieces, monkeypatch) -> N
     assert component.variance <= best + 1e-12 <= component.upper_bound + 1e-12
 
 
-@pytest.mark.parametrize("options", [{"objective": "joint"}, {"method": "enumeration"}])
+@pytest.mark.parametrize("options", [{"objective": "lexicographic"}, {"method": "enumeration"}])
 def test_what_needs_a_matrix_says_so(in_pieces, monkeypatch, options) -> None:
     """Tests that without time for a matrix there is no component where one is needed."""
     monkeypatch.setattr(time, "perf_counter", Ticking())
@@ -134,7 +134,7 @@ def test_an_estimator_forms_within_its_limit(in_pieces, monkeypatch) -> None:
         fitted = OrthogonalSparsePCA(1, 3, time_limit=6.0).fit(rows())
     assert fitted.status_ is Status.TIME_LIMIT
     with pytest.raises(ValueError, match=r"time_limit must be long enough .* got 5\.0"):
-        OrthogonalSparsePCA(1, 3, objective="joint", time_limit=5.0).fit(rows())
+        OrthogonalSparsePCA(1, 3, objective="lexicographic", time_limit=5.0).fit(rows())
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])

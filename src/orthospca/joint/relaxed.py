@@ -92,7 +92,8 @@ class Relaxation:
         Features that no better set uses are dropped on the way.
         """
         tuning, best = self._tuning, [math.inf]
-        patience = tuning.last_patience if effort == "last" else tuning.patience
+        patience = tuning.patience if effort == "node" else tuning.last_patience
+        checks = tuning.first_checks if effort == "node" else 2 * tuning.first_checks
         for check in itertools.count():
             went_on = part.method.run(tuning.between_checks, stop)
             if not (went_on or stop()):
@@ -103,7 +104,7 @@ class Relaxation:
             if part.upper <= cut or not went_on:
                 break
             best.append(min(best[-1], upper))
-            before = best[-1 - min(tuning.first_checks, check + 1)]
+            before = best[-1 - min(checks, check + 1)]
             if best[-1] - cut > patience * (before - best[-1]):
                 # At this pace it takes too long: smaller parts will be easier.
                 break

@@ -34,6 +34,8 @@ class RootBound:
     ----------
     upper : float
         Of all sets.
+    trace : float
+        Bound on that of ``Q - A``.
     matrix : array of shape (n, n)
         ``A``, of which ``Q - A`` is positive semidefinite.
     outcomes : dict
@@ -41,6 +43,7 @@ class RootBound:
     """
 
     upper: float
+    trace: float
     matrix: Array
     outcomes: dict[int, Outcome]
 
@@ -65,7 +68,8 @@ def bound_of(
     found = rigorous(Q, M[np.ix_(at, at)], at)
     if found is None:
         return None
-    A, upper = found
+    A, trace = found
+    upper = trace
     outcomes: dict[int, Outcome] = {}
     allowed, share = settings.tolerance, settings.tuning.joint.gap_share
     tolerance = Tolerance(allowed.eps * share, max(allowed.gap * share, gap))
@@ -73,7 +77,7 @@ def bound_of(
         problem = Subproblem(A, size, np.zeros((len(A), 0)))
         outcomes[size] = solve_stage(problem, replace(settings, tolerance=tolerance), watch, None)
         upper = add_up(upper, mul_up(float(limits.count(size)), outcomes[size].upper))
-    return RootBound(upper, A, outcomes)
+    return RootBound(upper, trace, A, outcomes)
 
 
 def _level(root: RootBound, size: int, cut: float) -> float:

@@ -27,7 +27,7 @@ from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
-from orthospca.numerics.exact import variance_down
+from orthospca.numerics.exact import total_down, variance_down
 from orthospca.numerics.rounding import add_up
 from orthospca.search.sequence import Found, run_stages
 from orthospca.search.stages import MatrixStages
@@ -64,7 +64,7 @@ class Joint:
     root: RootBound | None
 
 
-class _Part(QuietWatch):
+class PartOfTime(QuietWatch):
     """A part of the time."""
 
     def __init__(self, watch: Watch, seconds: float) -> None:
@@ -101,10 +101,12 @@ def solve_jointly(
     demands : Demands
         Features in or out, and whether components are disjoint; nothing else.
     """
-    return _JointSolve(Q, tuple(limits), settings, watch, demands).run()
+    return JointSolve(Q, tuple(limits), settings, watch, demands).run()
 
 
-class _JointSolve:
+class JointSolve:
+    """One problem, given by its matrix: as :func:`solve_jointly`."""
+
     def __init__(
         self,
         Q: Array,
@@ -136,26 +138,26 @@ class _JointSolve:
         stagewise = [c.vector for c in found.components]
         self.search.begin(stagewise)
         if self.settings.proof:
-            self._first_sets(stagewise)
+            self.first_sets(stagewise)
             # What a certificate can hold is the bound of one matrix, and nothing else is used.
             self._certify()
             self.note = "with a proof there is no branching, which a certificate does not hold"
-            return self._result(Status.PROOF_LIMIT)
+            return self.result(Status.PROOF_LIMIT)
         # Bounds that cost little are often enough where features stand in for each other.
-        self.upper = self._bound_of_stages(found)
-        if not self._done:
+        self.upper = self.bound_of_stages(found)
+        if not self.done:
             self.upper = min(self.upper, self._spectral())
-        self._report()
-        if not self._done:
-            self._first_sets(stagewise)
-            self._report()
-        if not self._done:
+        self.report()
+        if not self.done:
+            self.first_sets(stagewise)
+            self.report()
+        if not self.done:
             n = len(self.Q)
             if self._few:
                 self._branch_on(Patterns.all_of(n, max(self.limits)), np.arange(n), -math.inf)
             else:
                 self._relax()
-        return self._result(Status.WORK_LIMIT)
+        return self.result(Status.WORK_LIMIT)
 
     @property
     def _few(self) -> bool:
@@ -178,11 +180,12 @@ class _JointSolve:
         return add_up(*(gershgorin_bound(self.Q, size) for size in self.limits), 0.0)
 
     @property
-    def _done(self) -> bool:
+    def done(self) -> bool:
+        """Whether the tolerance is met, or the time is up."""
         return self.tolerance.met(self.search.value, self.upper) or self.watch.out_of_time()
 
     def _stagewise(self) -> Found:
-        part = _Part(self.watch, self.tuning.stagewise_share * self.watch.seconds_left)
+        part = PartOfTime(self.watch, self.tuning.stagewise_share * self.watch.seconds_left)
         stages = MatrixStages(self.Q, replace(self.settings, proof=False), part)
         return run_stages(stages, self.limits, self.tolerance, part, demands=self.demands)
 
@@ -192,10 +195,10 @@ class _JointSolve:
         mean = abs(self.search.value) / len(self.limits)
         return max(mean, SMALLEST_SCALE * self.largest) or 1.0
 
-    def _first_sets(self, stagewise: Sequence[Array]) -> None:
+    def first_sets(self, stagewise: Sequence[Array]) -> None:
         """Seek good sets, for a part of the time where nodes are dear and find sets themselves."""
         share = math.inf if self._few else self.tuning.first_share
-        part = _Part(self.watch, share * self.watch.seconds_left)
+        part = PartOfTime(self.watch, share * self.watch.seconds_left)
         self.search.stop = part.out_of_time
         self.search.improve_first(stagewise)
         for _ in range(self.tuning.first_steps * len(self.limits)):
@@ -204,7 +207,7 @@ class _JointSolve:
 
     def _certify(self) -> None:
         """The bound of one matrix, with stages that a certificate can hold: the best of some."""
-        part = self._relaxed_root(self._promising())[1]
+        part = self.relaxed_root(self._promising())[1]
         spectral = spectral_part(self.Q, len(self.limits))
         watch = QuietWatch(self.watch)
         for M, gap in ((np.zeros_like(self.Q), 1e-3), (spectral, 1e-3), (part.M, 1e-9)):
@@ -215,9 +218,9 @@ class _JointSolve:
             if found is not None and (self.root is None or found.upper < self.root.upper):
                 self.root = found
                 self.upper = min(self.upper, found.upper)
-        self._report()
+        self.report()
 
-    def _relaxed_root(self, features: IntArray) -> tuple[Relaxation, Part]:
+    def relaxed_root(self, features: IntArray) -> tuple[Relaxation, Part]:
         """The share relaxation of sets on some features."""
         groups = []
         for slot, count in self._different:
@@ -247,25 +250,25 @@ class _JointSolve:
         """Branch on the patterns that the relaxation leaves, if they are few; or on it."""
         features = self._promising()
         whole = len(features) == len(self.Q)
-        relaxation, part = self._relaxed_root(features)
+        relaxation, part = self.relaxed_root(features)
         if whole:
             self.upper = min(self.upper, part.upper)
-        self._report()
+        self.report()
         self.search.near(relaxation.supports(part))
         cut = self.tolerance.cutoff(self.search.value)
-        if self._done:
+        if self.done:
             return
         within = part.upper - cut <= self.tuning.list_within * abs(cut)
         within &= not self.demands.binding
         outside = -math.inf
         if within or not whole:
             # What is proved of all sets holds for those that are as is asked.
-            watch = _Part(self.watch, self.tuning.list_share * self.watch.seconds_left)
+            watch = PartOfTime(self.watch, self.tuning.list_share * self.watch.seconds_left)
             watch.node_limit = self.tuning.list_nodes
             self.root = bound_of(self.Q, part.M, self.limits, self.settings, watch)
             if self.root is not None:
                 self.upper = min(self.upper, self.root.upper)
-                self._report()
+                self.report()
                 sets = patterns_above(self.root, cut, self.settings, watch) if within else None
                 if sets is not None:
                     self._branch_on_listed(sets, cut, part.M)
@@ -275,7 +278,7 @@ class _JointSolve:
             if left is None or len(left) > self.tuning.relaxed.features:
                 self.note = "more features are left than can be branched on"
                 return
-            relaxation, part = self._relaxed_root(left)
+            relaxation, part = self.relaxed_root(left)
             outside = cut
         self._run(Tree(relaxation, outside, self.tolerance, self.search), part)
 
@@ -322,13 +325,13 @@ class _JointSolve:
         def report() -> None:
             self.nodes, self.open_nodes = before + tree.nodes, tree.open_nodes
             self.upper = min(self.upper, tree.upper)
-            self._report()
+            self.report()
 
         tree.run(stop, report, root)
         if tree.settled_open:
             self.note = "sets of some supports could not be told from better ones"
 
-    def _bound_of_stages(self, found: Found) -> float:
+    def bound_of_stages(self, found: Found) -> float:
         """The bound of the first stage holds for each component that is feasible there."""
         count, limits = len(self.limits), self.limits
         nested = all(self.demands.nests(0, k) for k in range(count))
@@ -336,12 +339,19 @@ class _JointSolve:
             return math.inf
         return add_up(*([found.components[0].upper_bound] * count), 0.0)
 
-    def _report(self) -> None:
+    def report(self) -> None:
+        """Say where it stands."""
         self.watch.report(self.nodes, self.open_nodes, self.search.value, self.upper)
 
-    def _result(self, by_itself: Status) -> Joint:
+    def told(self, vectors: Sequence[Array]) -> tuple[list[Array], list[float]]:
+        """The components, and their variances, rounded down."""
+        return list(vectors), [variance_down(self.Q, x) for x in vectors]
+
+    def result(self, by_itself: Status) -> Joint:
         """What was found; ``by_itself`` is why it ended if no limit was met."""
-        total, K = self.search.value, len(self.limits)
+        K = len(self.limits)
+        vectors, variances = self.told(_ordered(self.Q, self.slots, self.search.best))
+        total = total_down(variances)
         upper = max(self.upper, total)
         if self.tolerance.met(total, upper):
             status, note = Status.OPTIMAL, ""
@@ -351,8 +361,6 @@ class _JointSolve:
             verdict = self.watch.verdict(self.nodes if self.out_of_nodes else 0)
             status, note = verdict or by_itself, "" if verdict else self.note
         components = []
-        vectors = _ordered(self.Q, self.slots, self.search.best)
-        variances = [variance_down(self.Q, x) for x in vectors]
         for k, (x, variance) in enumerate(zip(vectors, variances, strict=True)):
             vector = direction(x) * np.asarray(x)
             vector.flags.writeable = False

@@ -275,9 +275,10 @@ class RelaxedTuning:
     between_checks : int
         Iterations between two proofs.
     first_checks : int
-        Proofs before progress is judged.
+        Proofs before progress is judged; twice as many where there is nothing to begin with.
     patience, last_patience : float
-        How many times the last gain may be missing, and where there is nothing to branch on.
+        How many times the last gain may be missing; at the root and where nothing is left to branch
+        on.
     fix_within : float
         Features are tested where the bound is so close to the level, relative to it.
     fresh_starts : int
@@ -294,7 +295,7 @@ class RelaxedTuning:
     between_checks: int = 25
     first_checks: int = 2
     patience: float = 8.0
-    last_patience: float = 100.0
+    last_patience: float = 50.0
     fix_within: float = 0.1
     fresh_starts: int = 10
     steps: float = 0.1
