@@ -69,7 +69,8 @@ class Subproblem:
     @cached_property
     def scale(self) -> float:
         """Largest magnitude of an entry of :attr:`projected`; 1 if there is none but zeros."""
-        return float(np.abs(self.projected).max(initial=0.0)) or 1.0
+        form = self.projected
+        return max(float(form.max(initial=0.0)), -float(form.min(initial=0.0))) or 1.0
 
     @property
     def resolution(self) -> float:
@@ -120,7 +121,11 @@ class Subproblem:
         """
         if not self.constrained:
             return self.covariance
-        return self.projected - self.penalty * (self.previous @ self.previous.T)
+        # Only what components use is changed, which is little of a large matrix.
+        at, found = self.touched, self.projected.copy()
+        used = self.previous[at]
+        found[np.ix_(at, at)] -= self.penalty * (used @ used.T)
+        return found
 
     @cached_property
     def penalty(self) -> float:
