@@ -17,7 +17,12 @@ from orthospca._methods import Method, Objective, Relation
 from orthospca.blocks.partition import Blocks
 from orthospca.blocks.thresholds import validate_threshold
 from orthospca.certificate.files import Certificate
-from orthospca.certificate.joint import make_joint_certificate
+from orthospca.certificate.joint import (
+    claimed_of_sets,
+    make_joint_certificate,
+    of_another_set,
+    read_saved_set,
+)
 from orthospca.certificate.recorder import Recorder
 from orthospca.data.contrast import contrasted
 from orthospca.data.covariance import DataCovariance
@@ -155,7 +160,8 @@ def solve(
         A file to keep the certificate in, with ``proof`` as if it were true.  If it is there
         already, it is verified, its finished stages and rungs are not proved again, and one of
         another problem is refused.  It is written anew now and then while a stage is being solved,
-        and at the end, all or nothing, so that a run that was killed can be taken up again.
+        and at the end, all or nothing, so that a run that was killed can be taken up again.  Of a
+        joint set it is written at the end; a later run begins with the set and the bound.
     feature_names : sequence of str, optional
         One name for each feature; without it those of Q, if it is a data frame (pandas, polars) or
         a :class:`~orthospca.DataCovariance` of one.
@@ -279,7 +285,7 @@ def solve_with(
         threshold = validate_threshold(threshold, given.n_features, settings.method, formed)
         in_turn = settings.objective is Objective.STAGEWISE
         if not in_turn:
-            _refuse_what_needs_stages(threshold, resume)
+            _refuse_what_needs_stages(threshold, settings, resume)
         problem = given
         if isinstance(given, DataProblem) and formed:
             problem = read_matrix(given, settings, watch)
@@ -289,7 +295,7 @@ def solve_with(
         solving = _Solve(problem, settings, watch)
         with single_threaded_blas():
             if not in_turn:
-                return solving.together()
+                return solving.together(resume)
             climb = functools.partial(_climb, given, settings)
             return solving.in_turn(threshold, climb, learnt, known, resume)
 
@@ -327,7 +333,7 @@ class _Solve:
         has_path &= bool(found.components) and not found.path
         return replace(result, climb=climb) if has_path else result
 
-    def together(self) -> Result:
+    def together(self, resume: Path | None) -> Result:
         """Find components that are chosen with regard to those after them."""
         problem, settings = self.problem, self.settings
         certificate: Certificate | None = None
@@ -344,11 +350,22 @@ class _Solve:
                 certificate = self._recorder().close(answer.found)
             upper = self._bound_of_all(answer.found)
             return self.result(answer.found, answer.note, certificate, upper)
-        joint = solve_jointly(*given)
+        Q, limits, told = problem.covariance, problem.sparsity, problem.demands.manifest()
+        saved = None if resume is None else read_saved_set(resume, Q, limits, told)
+        if saved is None:
+            joint = solve_jointly(*given)
+        else:
+            known = list(saved.arrays["components.npy"])
+            joint = solve_jointly(*given, known, claimed_of_sets(saved))
+        vectors = [component.vector for component in joint.components]
         if settings.proof and joint.root is not None:
             ladders = {size: outcome.rungs for size, outcome in joint.root.outcomes.items()}
-            vectors = [component.vector for component in joint.components]
-            certificate = make_joint_certificate(*given[:2], vectors, joint.root.matrix, ladders)
+            certificate = make_joint_certificate(Q, limits, vectors, joint.root.matrix, ladders)
+        if saved is not None:
+            kept = of_another_set(saved, Q, vectors)
+            certificate = min(kept, certificate or kept, key=claimed_of_sets)
+        if resume is not None and certificate is not None:
+            certificate.save(resume)
         found = Found(joint.components, False, math.nan, joint.status)
         return self.result(found, joint.note, certificate, joint.upper)
 
@@ -453,8 +470,10 @@ def _refuse_demands(demands: Demands, settings: Settings) -> None:
         raise InputError(f"{name} cannot be asked for with {what}")
 
 
-def _refuse_what_needs_stages(threshold: Any, resume: Path | None) -> None:
+def _refuse_what_needs_stages(threshold: Any, settings: Settings, resume: Path | None) -> None:
     if isinstance(threshold, Blocks) or threshold != 0.0:
         raise InputError(f"threshold must be 0 unless objective is 'stagewise', got {threshold!r}")
-    if resume is not None:
-        raise InputError(f"resume needs objective='stagewise', got {str(resume)!r}")
+    if resume is not None and settings.objective is Objective.LEXICOGRAPHIC:
+        raise InputError(
+            f"resume cannot be asked for with objective='lexicographic', got {str(resume)!r}"
+        )

@@ -7,15 +7,58 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from orthospca._typing import Array
 from orthospca.certificate.files import Certificate
+from orthospca.certificate.resuming import opened
 from orthospca.certificate.writing import assembled
 from orthospca.numerics.exact import variance_down
 from orthospca.search.outcome import Rung, with_arguments
 from orthospca.verify_sets import rounded_up
+
+
+def read_saved_set(
+    path: Path, Q: Array, sparsity: Sequence[int], asked: dict[str, Any] | None = None
+) -> Certificate | None:
+    """Read the certificate of a set, and verify it; None if there is no file.
+
+    Parameters
+    ----------
+    path : Path
+    Q, sparsity
+        As in :func:`make_joint_certificate`.
+    asked : dict, optional
+        What is asked beyond the sparsity.
+    """
+    return opened(path, Q, assembled(Q, "matrix", sparsity, {"claim": "joint"}, {}, [], asked))
+
+
+def claimed_of_sets(certificate: Certificate) -> float:
+    """Return the bound on the total variance of every set that is claimed."""
+    return float(certificate.manifest["joint"]["upper_bound"])
+
+
+def of_another_set(certificate: Certificate, Q: Array, components: Sequence[Array]) -> Certificate:
+    """Return the same argument with another set: it is about all of them.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Verified.
+    Q, components
+        As in :func:`make_joint_certificate`.
+    """
+    vectors = np.array(components, dtype=float)
+    variances = [variance_down(Q, x) for x in vectors]
+    total = rounded_up(sum(map(Fraction, variances), Fraction(0)))
+    upper = max(total, claimed_of_sets(certificate))
+    said = {"joint": {"variances": variances, "upper_bound": upper}}
+    arrays = {**certificate.arrays, "components.npy": vectors}
+    return Certificate({**certificate.manifest, **said}, arrays)
 
 
 def make_joint_certificate(

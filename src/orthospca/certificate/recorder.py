@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.certificate.files import Certificate
 from orthospca.certificate.resuming import Saved, read_saved
@@ -59,8 +58,6 @@ class Recorder:
         self.finished: Sequence[Component] = ()
         self._saved: Saved = Saved()
         if path is not None:
-            if not path.absolute().parent.is_dir():
-                raise InputError(f"resume: there is no folder {str(path.absolute().parent)!r}")
             empty = self._certificate((), (), False)
             self._saved = read_saved(path, matrix, empty, self._tolerance, demands)
             self.finished = self._saved.finished

@@ -64,8 +64,40 @@ def read_saved(
     tolerance : Tolerance
     demands : Demands
     """
-    if not path.exists():
+    saved = opened(path, matrix, of_this_problem)
+    if saved is None or not saved.manifest.get("stages"):
+        # It was stopped before anything was found.
         return Saved()
+    components: list[Component] = []
+    ladders: list[tuple[Rung, ...]] = []
+    kind, vectors = of_this_problem.manifest["problem"]["kind"], saved.arrays["components.npy"]
+    for k, stage in enumerate(saved.manifest["stages"]):
+        vector = np.array(vectors[k])
+        vector.flags.writeable = False
+        value = _variance(matrix, kind, vector)
+        upper = max(float(stage["upper_bound"]), value)
+        try:
+            ladders.append(_Ladder(saved, k, matrix, demands).rungs())
+        except (LookupError, TypeError, ValueError, Rejected) as error:
+            raise InputError(f"resume: {str(path)!r} is damaged (stage {k + 1}: {error})") from None
+        if not tolerance.met(value, upper):
+            return Saved(tuple(components), tuple(ladders), Candidate(value, vector))
+        components.append(Component(vector, value, upper, Status.OPTIMAL))
+    return Saved(tuple(components), tuple(ladders))
+
+
+def opened(path: Path, matrix: Array, of_this_problem: Certificate) -> Certificate | None:
+    """Read a certificate of a problem, and verify it; None if there is no file.
+
+    Parameters
+    ----------
+    path, matrix, of_this_problem
+        As in :func:`read_saved`.
+    """
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"resume: there is no folder {str(path.absolute().parent)!r}")
+    if not path.exists():
+        return None
     try:
         saved = Certificate.load(path, max_bytes=None)
     except Unreadable as error:
@@ -81,29 +113,12 @@ def read_saved(
             same = np.array_equal(vectors, of_this_problem.arrays["previous.npy"])
         if not same:
             raise InputError(f"resume: {str(path)!r} is of another problem (its {name} differs)")
-    if not saved.manifest.get("stages"):
-        # It was stopped before anything was found.
-        return Saved()
     given = {"Q" if asked["kind"] == "matrix" else "factor": matrix}
-    verdict = saved.verify(**given, time_limit=None)
-    if not verdict.verified:
-        raise InputError(f"resume: {str(path)!r} is not verified ({verdict.reason})")
-    components: list[Component] = []
-    ladders: list[tuple[Rung, ...]] = []
-    vectors = saved.arrays["components.npy"]
-    for k, stage in enumerate(saved.manifest["stages"]):
-        vector = np.array(vectors[k])
-        vector.flags.writeable = False
-        value = _variance(matrix, asked["kind"], vector)
-        upper = max(float(stage["upper_bound"]), value)
-        try:
-            ladders.append(_Ladder(saved, k, matrix, demands).rungs())
-        except (LookupError, TypeError, ValueError, Rejected) as error:
-            raise InputError(f"resume: {str(path)!r} is damaged (stage {k + 1}: {error})") from None
-        if not tolerance.met(value, upper):
-            return Saved(tuple(components), tuple(ladders), Candidate(value, vector))
-        components.append(Component(vector, value, upper, Status.OPTIMAL))
-    return Saved(tuple(components), tuple(ladders))
+    if "joint" in saved.manifest or saved.manifest.get("stages"):
+        verdict = saved.verify(**given, time_limit=None)
+        if not verdict.verified:
+            raise InputError(f"resume: {str(path)!r} is not verified ({verdict.reason})")
+    return saved
 
 
 def _variance(matrix: Array, kind: str, vector: Array) -> float:

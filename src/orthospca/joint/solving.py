@@ -88,6 +88,8 @@ def solve_jointly(
     settings: Settings,
     watch: Watch,
     demands: Demands = NO_DEMANDS,
+    known: Sequence[Array] = (),
+    upper: float = math.inf,
 ) -> Joint:
     """Find components with the largest total variance.
 
@@ -100,8 +102,16 @@ def solve_jointly(
     watch : Watch
     demands : Demands
         Features in or out, and whether components are disjoint; nothing else.
+    known : sequence of arrays
+        A set that was found before.
+    upper : float
+        What was proved before.
     """
-    return JointSolve(Q, tuple(limits), settings, watch, demands).run()
+    solving = JointSolve(Q, tuple(limits), settings, watch, demands)
+    solving.upper = upper
+    if len(known):
+        solving.search.offer(known)
+    return solving.run()
 
 
 class JointSolve:
@@ -132,8 +142,9 @@ class JointSolve:
 
     def run(self) -> Joint:
         """Solve it."""
-        watch = self.watch
-        watch.begin_stage(0, 1)
+        self.watch.begin_stage(0, 1)
+        if self.done and self.search.best:
+            return self.result(Status.PROOF_LIMIT)
         found = self._stagewise()
         stagewise = [c.vector for c in found.components]
         self.search.begin(stagewise)
@@ -144,7 +155,7 @@ class JointSolve:
             self.note = "with a proof there is no branching, which a certificate does not hold"
             return self.result(Status.PROOF_LIMIT)
         # Bounds that cost little are often enough where features stand in for each other.
-        self.upper = self.bound_of_stages(found)
+        self.upper = min(self.upper, self.bound_of_stages(found))
         if not self.done:
             self.upper = min(self.upper, self._spectral())
         self.report()
