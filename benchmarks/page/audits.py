@@ -135,14 +135,19 @@ def picture() -> str:
             values[tool] = [
                 (
                     float(row["share"]),
-                    "cross" if float(row["cosine"]) > SLANTED else "full",
+                    "cross"
+                    if float(row["cosine"]) > SLANTED
+                    else ("full" if row["closed"] == "True" else "ring"),
                 )
                 for row in rows
                 if row["share"]
             ]
         columns.append((data, values))
     order = [name for name in _order() if name in names]
-    words = "variance as a share of the proved best; dots: orthogonal to those before, crosses: not"
+    words = (
+        "variance as a share of the proved bound; dots: orthogonal to those before "
+        "(rings: bound still open), crosses: not"
+    )
     shapes = share_rows(order, columns, words, (0, 0, 900, 420))
     return document(shapes, 900, 420, "How far the components of each tool are from the best")
 

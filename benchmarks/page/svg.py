@@ -183,7 +183,7 @@ def share_rows(
 ) -> list[str]:
     """Shares of one, several on a line, in a panel for each column; more than all is cut off.
 
-    Kinds are ``"full"`` for a dot and ``"cross"``.
+    Kinds are ``"full"`` and ``"ring"`` for dots, and ``"cross"``.
     """
     left, top, width, height = box
     labels, most = 170.0, 1.15
@@ -207,9 +207,7 @@ def share_rows(
             for value, kind in values.get(name, ()):
                 x = start + span * min(value, most) / most
                 is_cross = kind == "cross"
-                shapes.append(
-                    cross(x, y, COLOURS[1]) if is_cross else dot(x, y, COLOURS[0], "full")
-                )
+                shapes.append(cross(x, y, COLOURS[1]) if is_cross else dot(x, y, COLOURS[0], kind))
     shapes.append(text(left + labels + (width - labels) / 2, top + height - 4, xlabel))
     return shapes
 
