@@ -42,7 +42,8 @@ def test_the_oldest_versions_are_those_that_are_promised():
     pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)$", text, re.MULTILINE))
     asked = dict(re.findall(r'"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+)"', PROJECT))
     assert pinned
-    for name, version in pinned.items():
+    # Others are pinned because newer ones do not go with these.
+    for name, version in ((name, pinned[name]) for name in pinned if name in asked):
         # 13.0 asks for 13.0.0.
         assert version.removesuffix(".0").startswith(asked[name].removesuffix(".0")), name
     needed = re.search(r"^dependencies = \[(.*?)^\]", PROJECT, re.MULTILINE | re.DOTALL)

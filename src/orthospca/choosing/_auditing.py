@@ -183,7 +183,7 @@ def ordinary_bound(
         return math.inf
     B, doubt = Q.factor(np.arange(n)), 0.0
     if before is not None:
-        C = np.linalg.lstsq(before.T, B.T)[0].T
+        C = np.linalg.lstsq(before.T, B.T, rcond=None)[0].T
         sizes = np.abs(B) + np.abs(C) @ np.abs(before)
         length = root_of_squares_up(float(np.square(sizes).sum()), m * n + len(before) + 2)
         doubt = mul_up(relative_error(len(before) + 2), length)

@@ -86,7 +86,7 @@ def sum_of_squares(
         # Stored entries one by one, all others together: a sum without cancellation.
         entries = X.tocoo(copy=True)
         entries.sum_duplicates()
-        rows, columns = entries.coords
+        rows, columns = entries.row, entries.col
         squares = np.square((entries.data - mean[columns]) / scale[columns])
         stored = np.bincount(columns, weights[rows], minlength=len(mean))
         others = np.maximum(weights.sum() - stored, 0.0) @ np.square(mean / scale)
