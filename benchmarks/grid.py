@@ -54,6 +54,8 @@ GRID: tuple[tuple[str, tuple[int, ...]], ...] = (
 )
 #: Seconds for a set; the bound and the value that are there then are what is reported.
 JOINT_LIMIT = 60.0
+#: The same for each set of Pitprops.
+PITPROPS_LIMIT = 10.0
 NO_JOINT = "solve has no joint objective"
 
 

@@ -16,7 +16,7 @@ from benchmarks.cells import CELL_COLUMNS, cell_cases
 from benchmarks.check import CHECK_COLUMNS, check_cases
 from benchmarks.constrained import CONSTRAINED_COLUMNS, constrained_cases
 from benchmarks.decomposition import DECOMPOSITION_COLUMNS, decomposition_cases
-from benchmarks.grid import GRID_COLUMNS, grid_cases
+from benchmarks.grid import GRID_COLUMNS, grid_cases, pitprops_set_cases
 from benchmarks.growth import GROWTH_COLUMNS, growth_cases
 from benchmarks.instances import known_values, load
 from benchmarks.kernel import (
@@ -252,6 +252,7 @@ TABLES: tuple[Table, ...] = (
     Table("snp500", "Four components of the S&P 500", SNP500_COLUMNS, snp500_cases),
     Table("cells", "Data like those of single cells", CELL_COLUMNS, cell_cases),
     Table("grid", "The grid of Cory-Wright and Pauphilet", GRID_COLUMNS, grid_cases),
+    Table("sets", "Sets of components of Pitprops", GRID_COLUMNS, pitprops_set_cases),
     Table("relaxations", "Bounds before branching", RELAXATION_COLUMNS, relaxation_cases),
     Table("check", "What `make bench-check` compares", CHECK_COLUMNS, check_cases),
     Table("growth", "How time and memory grow", GROWTH_COLUMNS, growth_cases),
