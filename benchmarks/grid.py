@@ -67,6 +67,13 @@ def grid_cases(settings: Settings) -> list[Case]:
     ]
 
 
+def pitprops_set_cases(settings: Settings) -> list[Case]:
+    """Two to six components of two to ten features of Pitprops."""
+    counts, sparsities = ((2,), (2, 3)) if settings.quick else (range(2, 7), range(2, 11))
+    limit = settings.limit(PITPROPS_LIMIT, 2.0)
+    return [grid_case("Pitprops-13", p, r, joint_limit=limit) for r in counts for p in sparsities]
+
+
 def grid_case(
     name: str, p: int, r: int, gap: float = 1e-4, joint_limit: float | None = None
 ) -> Case:
