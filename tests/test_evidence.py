@@ -326,7 +326,7 @@ def test_the_grid_solves_the_best_set_where_solve_can(monkeypatch):
         assert objective == "joint"
         status = SimpleNamespace(value="optimal")
         return SimpleNamespace(
-            joint_variance=5.0, joint_upper_bound=5.1, joint_gap=0.02, status=status
+            joint_variance=5.0, joint_upper_bound=5.1, joint_gap=0.02, status=status, nodes=1
         )
 
     monkeypatch.setattr(grid, "solve", joint)

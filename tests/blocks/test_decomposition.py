@@ -509,16 +509,11 @@ def test_enumeration_of_blocks() -> None:
 
 
 def test_note_is_saved(tmp_path) -> None:
-    """Tests that the note survives a file, and that files without one are read."""
+    """Tests that the note survives a file."""
     result = solve(np.eye(3), 1, 2)
     result.save(tmp_path / "result.json")
     assert Result.load(tmp_path / "result.json").note == result.note != ""
     assert result.note in result.summary()
-    text = (tmp_path / "result.json").read_text()
-    (tmp_path / "older.json").write_text(
-        "\n".join(line for line in text.splitlines() if '"note"' not in line)
-    )
-    assert Result.load(tmp_path / "older.json").note == ""
 
 
 def equal_strength() -> np.ndarray:
