@@ -20,6 +20,7 @@ from orthospca.certificate.files import Certificate
 from orthospca.certificate.joint import (
     claimed_of_sets,
     make_joint_certificate,
+    make_tree_certificate,
     of_another_set,
     read_saved_set,
 )
@@ -28,6 +29,7 @@ from orthospca.data.contrast import contrasted
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import DataProblem
 from orthospca.joint.bound import spectral_bound
+from orthospca.joint.branching import written
 from orthospca.joint.solving import solve_jointly
 from orthospca.joint.wide import solve_wide_jointly
 from orthospca.model.demands import DEMANDED, NO_DEMANDS, Demands
@@ -185,7 +187,7 @@ def solve(
     nonnegative : bool
         Whether no loading may be negative.  Such components are disjoint, because a sum of
         non-negative terms is 0 only if all of them are; vectors of ``previous`` must not be
-        negative either.  With ``proof`` the bound is one that needs no branching on signs.
+        negative either.
     verbose : bool or int
         1 prints a line for each component when it is done, 2 also says every few seconds where the
         search stands; in a notebook a bar shows it.  Without printing, the same lines are records
@@ -358,9 +360,13 @@ class _Solve:
             known = list(saved.arrays["components.npy"])
             joint = solve_jointly(*given, known, claimed_of_sets(saved))
         vectors = [component.vector for component in joint.components]
-        if settings.proof and joint.root is not None:
+        if settings.proof and joint.tree is not None:
+            tree = (*written(joint.tree), joint.upper)
+            certificate = make_tree_certificate(Q, limits, vectors, tree, told)
+        elif settings.proof and joint.root is not None:
             ladders = {size: outcome.rungs for size, outcome in joint.root.outcomes.items()}
-            certificate = make_joint_certificate(Q, limits, vectors, joint.root.matrix, ladders)
+            root = (joint.root.matrix, ladders)
+            certificate = make_joint_certificate(Q, limits, vectors, *root, told)
         if saved is not None:
             kept = of_another_set(saved, Q, vectors)
             certificate = min(kept, certificate or kept, key=claimed_of_sets)
@@ -460,10 +466,9 @@ def _refuse_demands(demands: Demands, settings: Settings) -> None:
     named: dict[str, Any] = {"nonnegative=True": demands.nonnegative}
     if objective is not Objective.LEXICOGRAPHIC:
         named |= {"start": demands.start, "previous": demands.previous is not None}
-    if deflated or (objective is Objective.JOINT and settings.proof):
+    if deflated:
         named |= {"include": demands.include, "exclude": demands.exclude}
         named[relation] = demands.relation is not Relation.ORTHOGONAL
-        what += "" if deflated else " and proof=True"
     else:
         named[relation] = demands.uncorrelated
     for name in (name for name, value in named.items() if value):

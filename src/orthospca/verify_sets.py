@@ -8,12 +8,15 @@ of a component, but that it ends with a tree, which may end in supports listed.
 
 A set says: *no such set of components, one orthogonal to the other, has a total variance above U*.
 The argument is a matrix A with Q - A positive semidefinite, and for each sparsity a ladder of A:
-``Σ xᵀQx ≤ tr(Q - A) + Σ xᵀAx`` for orthonormal x.
+``Σ xᵀQx ≤ tr(Q - A) + Σ xᵀAx`` for orthonormal x.  Or it is a tree of nodes, each with a matrix of
+its own, over the patterns that components may have.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +24,8 @@ import numpy as np
 
 #: No vector on a listed support has more than is said, up to this share of the largest entry.
 LARGEST_EXCESS = 1e-9
+#: Patterns of components, at most, that are looked at.
+MOST_PATTERNS = 100_000
 
 Array = Any
 # ``base`` is the module verify.py, whichever way it was loaded, and ``check`` its check.
@@ -102,8 +107,8 @@ def check_set(base: Any, check: Any, source: Any, limits: list[int], asked: Any)
     ladder, Rejected = base.ladder, base.Rejected
     if not source.formed:
         raise Rejected("problem: only of a matrix is a set certified as a whole")
-    if asked.words():
-        raise Rejected("problem: of a set no more is asked than sparsities")
+    if len(asked.previous) or asked.uncorrelated or asked.nonnegative:
+        raise Rejected("problem: of a set no more is asked than features, and that none is shared")
     claims = base._entry(check.manifest, "joint", dict)
     values = base._entries(claims, "variances", float)
     upper = base._entry(claims, "upper_bound", float)
@@ -111,15 +116,23 @@ def check_set(base: Any, check: Any, source: Any, limits: list[int], asked: Any)
         raise Rejected(f"problem: {len(limits)} components are asked for, not {len(values)}")
     components = ladder.numbers(check.arrays, "components.npy", (len(limits), source.n))
     for k, (x, p) in enumerate(zip(components, limits, strict=True)):
-        base.check_component(source, x, components[:k], p, values[k], f"component {k + 1}")
+        _, F, E = asked.stage(k, components[:k], source)
+        if asked.disjoint:
+            E = E.union(*(own for m, own in enumerate(asked.include) if m != k))
+        where = f"component {k + 1}"
+        base.check_component(source, x, components[:k], p, values[k], where, F, E)
     total = sum(map(Fraction, values), Fraction(0))
-    form, proved = _adjusted(base, check, source)
-    proof = ladder.Stage(form, np.zeros((source.n, 0)))
-    for k, p in enumerate(sorted(set(limits))):
-        bounds = dict(check.ladder(proof, f"stage-{k}", p, [], f"sparsity {p}"))
-        if not abs(bounds.get(p, math.inf)) < math.inf:
-            raise Rejected(f"sparsity {p}: nothing is proved")
-        proved += limits.count(p) * Fraction(bounds[p])
+    if "joint/steps.npy" in check.arrays:
+        _Tree(base, check, source.given, limits, upper, asked).run()
+        proved = Fraction(upper)
+    else:
+        form, proved = _adjusted(base, check, source)
+        proof = ladder.Stage(form, np.zeros((source.n, 0)))
+        for k, p in enumerate(sorted(set(limits))):
+            bounds = dict(check.ladder(proof, f"stage-{k}", p, [], f"sparsity {p}"))
+            if not abs(bounds.get(p, math.inf)) < math.inf:
+                raise Rejected(f"sparsity {p}: nothing is proved")
+            proved += limits.count(p) * Fraction(bounds[p])
     if not proved <= upper:
         raise Rejected(f"set: {upper!r} is claimed and only {rounded_up(proved)!r} proved")
     if total > upper:
@@ -129,8 +142,9 @@ def check_set(base: Any, check: Any, source: Any, limits: list[int], asked: Any)
         f"component {k + 1}: variance {base._shown(value, False)}" for k, value in enumerate(values)
     ]
     check.statement = (
-        f"{base._several(len(limits), 'component')} of {source.n} features with a total variance "
-        f"of {base._shown(total, False)}; no such set exceeds {base._shown(proved, True)}; "
+        f"{base._several(len(limits), 'component')} of {source.n} features{asked.words()} "
+        f"with a total variance of {base._shown(total, False)}; "
+        f"no such set exceeds {base._shown(proved, True)}; "
         f"the gap is {base._percent(base._gap(total, proved))}"
     )
 
@@ -154,6 +168,175 @@ def _adjusted(base: Any, check: Any, source: Any) -> tuple[Any, Fraction]:
     pairs = zip(Q.diagonal()[at].tolist(), block.diagonal().tolist(), strict=True)
     trace = sum((Fraction(q) - Fraction(a) for q, a in pairs), Fraction(0))
     return ladder.Source(A, "matrix", source.count + 1), trace
+
+
+class _Tree:
+    """A search over the patterns of the components, done again.
+
+    A pattern is the set of features on which a vector is not zero.  Components of which the same
+    is known are a group: a number of them, and the patterns that each may have.  With a matrix A as
+    above, and levels that no pattern of a group exceeds in A, no set of a node has more than
+    ``tr(Q - A)`` and the levels; a pattern that is so low that a set with it is below the bound
+    claimed is dropped.  A node is split by how many components of a group use a feature.
+    """
+
+    def __init__(
+        self, base: Any, check: Any, Q: Array, limits: list[int], upper: float, asked: Any
+    ) -> None:
+        self.base, self.Q, self.upper, n = base, Q, upper, len(Q)
+        self.tick, ladder = check._tick, base.ladder
+        sizes = range(1, max(limits) + 1)
+        if sum(math.comb(n, s) for s in sizes) > MOST_PATTERNS:
+            raise base.Rejected("set: more patterns than can be looked at")
+        #: Patterns by size, and which features each of them has.
+        self.rows: list[Array] = [
+            np.array(list(itertools.combinations(range(n), s)), dtype=np.int64) for s in sizes
+        ]
+        self.inside = np.zeros((sum(map(len, self.rows)), n), dtype=bool)
+        self.starts = np.cumsum([0, *map(len, self.rows)])
+        for start, rows in zip(self.starts, self.rows, strict=False):
+            self.inside[start + np.arange(len(rows))[:, None], rows] = True
+        self.disjoint = asked.disjoint
+        slots = [self._slot(k, p, asked) for k, p in enumerate(limits)]
+        self.groups = [
+            (slots.count(slot), self._allowed(*slot))
+            for slot in dict.fromkeys(sorted(slots, key=lambda slot: slot[0]))
+        ]
+        steps = ladder.integers(check.arrays, "joint/steps.npy", -2, 2**31 - 1)
+        self.steps = steps.reshape(-1, 3).tolist()
+        number = len(check.arrays["joint/matrices.npy"])
+        shape = (number, n * (n + 1) // 2)
+        self.matrices = ladder.numbers(check.arrays, "joint/matrices.npy", shape, 1e150)
+
+    def _slot(self, k: int, p: int, asked: Any) -> tuple[int, Any, Any]:
+        """Sparsity, and features in and out; of disjoint ones, those of all others are out."""
+        others = [F for m, F in enumerate(asked.include) if m != k] if asked.disjoint else []
+        E = asked.exclude[k].union(*others)
+        return min(p, len(self.Q) - len(E)), asked.include[k], E
+
+    def _allowed(self, p: int, F: Any, E: Any) -> Array:
+        """Patterns that with what is included have p features at most, and none that is out."""
+        more = self.inside.sum(axis=1) - self.inside[:, list(F)].sum(axis=1)
+        return ~self.inside[:, list(E)].any(axis=1) & (more + len(F) <= p)
+
+    def run(self) -> None:
+        """Every set is in a node whose bound is not above what is claimed, or that is empty."""
+        Rejected = self.base.Rejected
+        pending: list[tuple[list[tuple[int, Array]], Any]] = [(self.groups, math.inf)]
+        for number, (g, feature, matrix) in enumerate(self.steps):
+            self.tick()
+            where = f"set, step {number + 1}"
+            if not pending:
+                raise Rejected(f"{where}: nothing is left to do")
+            groups, bound = pending.pop()
+            if matrix >= 0:
+                groups, bound = self._bounded(groups, bound, self.matrices[matrix], where)
+            if g == -2:
+                pending.append((groups, bound))
+            elif g >= 0:
+                pending += self._split(groups, bound, g, feature)
+            elif not (bound <= self.upper or self._is_empty(groups)):
+                raise Rejected(f"{where}: a node is above the bound")
+        if pending:
+            raise Rejected("set: the tree ends too early")
+
+    def _split(self, groups: Any, bound: Any, g: int, feature: int) -> list[Any]:
+        """Nodes for each number of components of a group that use a feature, the first one last.
+
+        If components are disjoint, one at most uses it, and then no other one does.
+        """
+        (count, which), has = groups[g], self.inside[:, feature]
+        nodes = []
+        for number in range(min(count, 1) if self.disjoint else count, -1, -1):
+            others = groups[:g] + groups[g + 1 :]
+            if self.disjoint and number:
+                others = [(k, own & ~has) for k, own in others]
+            parts = ((number, which & has), (count - number, which & ~has))
+            nodes.append(([*others, *((k, own) for k, own in parts if k)], bound))
+        return nodes
+
+    def _is_empty(self, groups: Any) -> bool:
+        """Whether a group has no pattern, or two patterns have one feature in common; or any.
+
+        Two vectors are not orthogonal if there is just one feature where neither is zero.
+        """
+        if not all(which.any() for _, which in groups):
+            return True
+        settled = [
+            self.inside[np.flatnonzero(which)[0]]
+            for count, which in groups
+            if np.count_nonzero(which) == 1
+            for _ in range(min(count, 2))
+        ]
+        common = [np.count_nonzero(a & b) for a, b in itertools.combinations(settled, 2)]
+        return any(common) if self.disjoint else 1 in common
+
+    def _bounded(self, groups: Any, bound: Any, low: Array, where: str) -> tuple[Any, Any]:
+        """The bound that a matrix proves, and the patterns that are not below it."""
+        ladder, n = self.base.ladder, len(self.Q)
+        A, at = np.zeros((n, n)), np.tril_indices(n)
+        A[at] = A.T[at] = low
+        difference = self.Q - A
+        radius = ladder.UNIT * float(np.abs(difference).max())
+        if not ladder.is_positive_definite(difference, radius):
+            raise self.base.Rejected(f"{where}: the matrix is not proved to be below")
+        diagonals = zip(self.Q.diagonal().tolist(), A.diagonal().tolist(), strict=True)
+        total = sum((Fraction(q) - Fraction(a) for q, a in diagonals), Fraction(0))
+        if not all(which.any() for _, which in groups):
+            return groups, bound
+        levels = [self._level(A, which) for _, which in groups]
+        if not all(map(math.isfinite, levels)):
+            return groups, bound
+        total += sum(
+            count * Fraction(level) for (count, _), level in zip(groups, levels, strict=True)
+        )
+        left = []
+        for (count, which), level in zip(groups, levels, strict=True):
+            # A set with a pattern below this is below the bound that is claimed.
+            threshold = -rounded_up(total - Fraction(level) - Fraction(self.upper))
+            left.append((count, which & ~self._below(A, which, threshold)))
+        return left, min(bound, total)
+
+    def _level(self, A: Array, which: Array) -> float:
+        """A number that no pattern of a group exceeds in A."""
+        top, slack = -math.inf, 1e-13 * (float(np.abs(A).max()) + 1e-280)
+        for rows in self._chosen(which):
+            if len(rows):
+                stack = A[rows[:, :, None], rows[:, None, :]]
+                top = max(top, float(np.linalg.eigvalsh(stack)[:, -1].max()))
+        for _ in range(12):
+            if self._below(A, which, top + slack)[which].all():
+                return top + slack
+            slack *= 8
+        return math.inf
+
+    def _chosen(self, which: Array) -> Iterator[Array]:
+        """Some patterns, by their size."""
+        for start, rows in zip(self.starts, self.rows, strict=False):
+            yield rows[which[start : start + len(rows)]]
+
+    def _below(self, A: Array, which: Array, level: float) -> Array:
+        """Of which patterns it is proved that the eigenvalues of A are below a level."""
+        parts = [self._stack_is_below(A, rows, level) for rows in self._chosen(which)]
+        proved = np.zeros(len(which), dtype=bool)
+        proved[which] = np.concatenate(parts)
+        return proved
+
+    def _stack_is_below(self, A: Array, rows: Array, level: float) -> Array:
+        """The test of definiteness of ``verify_ladder.py``, of many matrices at once."""
+        unit, tiny, n = self.base.ladder.UNIT, self.base.ladder.TINY, rows.shape[1]
+        stack = -A[rows[:, :, None], rows[:, None, :]]
+        own = np.arange(n)
+        stack[:, own, own] += level
+        diagonal = stack[:, own, own]
+        proved = (diagonal >= 0).all(axis=1)
+        stack[:, own, own] -= (1.01 * (n + 4) * unit * diagonal.sum(axis=1) + tiny)[:, None]
+        for k in range(n):
+            pivot = stack[:, k, k]
+            proved &= pivot > 0
+            column = stack[:, k + 1 :, k] / np.sqrt(np.where(proved, pivot, 1.0))[:, None]
+            stack[:, k + 1 :, k + 1 :] -= column[:, :, None] * column[:, None, :]
+        return proved & np.isfinite(stack).all(axis=(1, 2))
 
 
 def rounded_up(exact: Fraction) -> float:

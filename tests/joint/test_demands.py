@@ -143,7 +143,6 @@ def test_names_and_each_of_its_own():
         ({"relation": "uncorrelated"}, "relation='uncorrelated' cannot be asked for"),
         ({"previous": np.eye(5)[:1]}, "previous cannot be asked for with objective='joint'"),
         ({"start": np.eye(5)[:1]}, "start cannot be asked for with objective='joint'"),
-        ({"include": [0], "proof": True}, "with objective='joint' and proof=True"),
         ({"exclude": [1, 2, 3, 4]}, "fewer features than they are"),
     ],
 )

@@ -202,15 +202,21 @@ def test_several_objectives_in_one_report(tmp_path):
 # ---------------------------------------------------------------------------- why it ended
 
 
+def many():
+    """A matrix of noise whose patterns are too many to list."""
+    return np.corrcoef(np.random.default_rng(0).standard_normal((40, 24)).T)
+
+
 def test_no_limit_is_blamed_that_was_not_given():
     """Tests the status of a set: that of a limit only if it was given and met."""
     Q = hard()
     assert pair(5, node_limit=1).status is Status.NODE_LIMIT
     assert solve(Q, 5, 2, objective="joint", time_limit=0.0).status is Status.TIME_LIMIT
-    for proved in (pair(5, proof=True), pair(5, proof=True, node_limit=1)):
-        # It is not the nodes that a proof of a set runs out of.
-        assert proved.status is Status.PROOF_LIMIT
-        assert "no branching" in proved.note
+    assert pair(5, proof=True, node_limit=1).status is Status.NODE_LIMIT
+    # It is not the nodes that a proof of a set with many patterns runs out of.
+    proved = solve(many(), 6, 2, objective="joint", proof=True)
+    assert proved.status is Status.PROOF_LIMIT
+    assert "the file proves the bound of one matrix" in proved.note
     for text in (proved.summary(), proved.table().closing, advice(proved)):
         assert not re.search("node.limit|time.limit", text)
 
@@ -255,8 +261,8 @@ def test_rungs_blame_no_nodes():
 def test_command_line(tmp_path, monkeypatch):
     """Tests exit code, words, advice and files of a set whose proof leaves a gap."""
     monkeypatch.chdir(tmp_path)
-    np.savetxt("q.csv", hard(), delimiter=",")
-    fit = ["fit", "q.csv", "--precomputed", "-k", "2", "-p", "5", "--objective", "joint"]
+    np.savetxt("q.csv", many(), delimiter=",")
+    fit = ["fit", "q.csv", "--precomputed", "-k", "2", "-p", "6", "--objective", "joint"]
     ended = CliRunner().invoke(app, [*fit, "--proof", "-o", "out"])
     assert ended.exit_code == 3
     assert "only steps that a certificate can record were used; the set has" in ended.output

@@ -61,12 +61,45 @@ def of_another_set(certificate: Certificate, Q: Array, components: Sequence[Arra
     return Certificate({**certificate.manifest, **said}, arrays)
 
 
+def make_tree_certificate(
+    Q: Array,
+    sparsity: Sequence[int],
+    components: Sequence[Array] | Array,
+    tree: tuple[Array, Array, float],
+    asked: dict[str, Any] | None = None,
+) -> Certificate:
+    """Gather what a checker needs to branch on patterns again.
+
+    Parameters
+    ----------
+    Q, sparsity, components
+        As in :func:`make_joint_certificate`.
+    tree : steps, matrices and bound
+        The steps are an integer array of shape (S, 3), the matrices one of shape (m, n, n), each
+        with ``Q - A`` positive definite, and the bound is what is claimed.
+    asked : dict, optional
+        Features in or out, and whether components are disjoint.
+    """
+    steps, matrices, upper = tree
+    vectors = np.array(components, dtype=float).reshape(len(sparsity), len(Q))
+    variances = [variance_down(Q, x) for x in vectors]
+    low = np.tril_indices(len(Q))
+    arrays: dict[str, Array] = {
+        "components.npy": vectors,
+        "joint/steps.npy": steps.ravel(),
+        "joint/matrices.npy": np.ascontiguousarray(matrices[:, low[0], low[1]]),
+    }
+    said = {"claim": "joint", "joint": {"variances": variances, "upper_bound": upper}}
+    return assembled(Q, "matrix", sparsity, said, arrays, [], asked)
+
+
 def make_joint_certificate(
     Q: Array,
     sparsity: Sequence[int],
     components: Sequence[Array] | Array,
     A: Array,
     ladders: Mapping[int, Sequence[Rung]],
+    asked: dict[str, Any] | None = None,
 ) -> Certificate:
     """Gather what a checker needs.
 
@@ -86,6 +119,8 @@ def make_joint_certificate(
     ladders : dict
         For each sparsity the rungs of the stage problem on A without components before it, from
         one nonzero on; each has its argument.
+    asked : dict, optional
+        Features in or out, and whether components are disjoint; the bound holds without it.
 
     Raises
     ------
@@ -111,4 +146,4 @@ def make_joint_certificate(
     total = sum(map(Fraction, variances), Fraction(0))
     claimed = {"variances": variances, "upper_bound": rounded_up(max(bound, total))}
     said = {"claim": "joint", "joint": claimed}
-    return assembled(Q, "matrix", sparsity, said, arrays, [ladders[p] for p in limits])
+    return assembled(Q, "matrix", sparsity, said, arrays, [ladders[p] for p in limits], asked)

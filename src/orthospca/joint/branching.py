@@ -47,6 +47,14 @@ class Node:
         For each group, the value of each pattern, as computed.
     weights : list of pairs of arrays
         For each group, some patterns and how many components have each in the convex relaxation.
+    kept : bool
+        Whether the following is kept, for a certificate.
+    cut : pair of int
+        The group and the feature that it was split by; -1 twice if it was not.
+    children : list of Node
+        What it was split into, with what turned out to hold no set.
+    matrices : list of arrays
+        Each A that something was proved with.
     """
 
     groups: list[Group]
@@ -54,6 +62,10 @@ class Node:
     upper: float = math.inf
     values: list[Array] = field(default_factory=list)
     weights: list[tuple[IntArray, Array]] = field(default_factory=list)
+    kept: bool = False
+    cut: tuple[int, int] = (-1, -1)
+    children: list[Node] = field(default_factory=list)
+    matrices: list[Array] = field(default_factory=list)
 
 
 def split(node: Node, patterns: Patterns, disjoint: bool = False) -> list[Node] | None:
@@ -65,7 +77,7 @@ def split(node: Node, patterns: Patterns, disjoint: bool = False) -> list[Node] 
     choice = _undecided(node, inside)
     if choice is None:
         return None
-    g, feature = choice
+    node.cut = g, feature = choice
     group = node.groups[g]
     others = [other for h, other in enumerate(node.groups) if h != g]
     has = inside[group.patterns, feature]
@@ -78,10 +90,32 @@ def split(node: Node, patterns: Patterns, disjoint: bool = False) -> list[Node] 
             if count
         ]
         groups = (without if disjoint and number else others) + parts
-        child = Node(groups, node.root, node.upper)
+        child = Node(groups, node.root, node.upper, kept=node.kept)
+        if node.kept:
+            node.children.append(child)
         if all(len(g.patterns) for g in groups) and not _conflict(child, inside, disjoint):
             children.append(child)
     return children
+
+
+def written(root: Node) -> tuple[Array, Array]:
+    """Return the steps of a tree, and the matrices that they rest on.
+
+    A step is the group and the feature that a node is split by, -1 twice if it is not, -2 twice if
+    another matrix follows; and the number of its matrix, or -1.  A node comes before its children.
+    """
+    steps: list[tuple[int, int, int]] = []
+    matrices: list[Array] = []
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        for A in node.matrices[:-1]:
+            steps.append((-2, -2, len(matrices)))
+            matrices.append(A)
+        steps.append((*node.cut, len(matrices) if node.matrices else -1))
+        matrices += node.matrices[-1:]
+        pending += reversed(node.children)
+    return np.array(steps, dtype=np.int32), np.array(matrices)
 
 
 def _undecided(node: Node, inside: BoolArray) -> tuple[int, int] | None:

@@ -35,6 +35,8 @@ class Bounding:
     tuning : JointTuning
     disjoint : bool
         Whether a feature serves one component.
+    kept : bool
+        Whether nodes keep what a certificate needs.
     """
 
     def __init__(
@@ -47,17 +49,18 @@ class Bounding:
         scale: float,
         tuning: JointTuning,
         disjoint: bool = False,
+        kept: bool = False,
     ) -> None:
         self.Q, self.patterns, self.scale, self._tuning = Q, patterns, scale, tuning
         self._groups, self._places, self._start = groups, places, start
-        self._disjoint = disjoint
+        self._disjoint, self._kept = disjoint, kept
         # The more components, the less a node says of a set.
         self.steps = 0.5 * (sum(group.count for group in groups) - 1)
         self._larger = extended(Q, patterns.width)
 
     def root(self) -> Node:
         """Return the whole problem."""
-        node = Node(list(self._groups), self._start)
+        node = Node(list(self._groups), self._start, kept=self._kept)
         if any(len(group.patterns) == 0 for group in self._groups):
             node.upper = -math.inf
         return node
@@ -148,6 +151,8 @@ class Bounding:
         upper = add_up(trace, *terms)
         if not upper < math.inf:
             return
+        if node.kept:
+            node.matrices.append(A)
         node.upper = min(node.upper, upper)
         groups, values = [], []
         for group, level, known in zip(node.groups, levels, node.values, strict=True):

@@ -15,6 +15,7 @@ from orthospca.bounds.share.sets import Group
 from orthospca.joint.ascent import SetSearch
 from orthospca.joint.bound import spectral_bound, spectral_part
 from orthospca.joint.branching import Group as PatternGroup
+from orthospca.joint.branching import Node
 from orthospca.joint.multipliers import first_root, root_of
 from orthospca.joint.node import Bounding
 from orthospca.joint.patterns import Patterns, count_patterns
@@ -39,6 +40,10 @@ RESOLUTION = 1e-13
 SMALLEST_SCALE = 0.1
 #: Order up to which the bound of ordinary PCA costs next to nothing.
 SMALL_SPECTRUM = 300
+#: Bytes of matrices that a certificate holds, at most.
+LARGEST_TREE = 2**27
+#: What a checker may find a bound to be higher, relative: it rounds in its own way.
+ROUNDING = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,8 @@ class Joint:
         Why the gap is what it is; empty where it is closed.
     root : RootBound or None
         The bound of one matrix, which a certificate can hold.
+    tree : Node or None
+        For a certificate, the nodes that prove the bound, if one matrix does not.
     """
 
     components: tuple[Component, ...]
@@ -62,6 +69,7 @@ class Joint:
     status: Status
     note: str
     root: RootBound | None
+    tree: Node | None = None
 
 
 class PartOfTime(QuietWatch):
@@ -139,6 +147,7 @@ class JointSolve:
         self.upper = math.inf
         self.note = ""
         self.root: RootBound | None = None
+        self.tree: Node | None = None
 
     def run(self) -> Joint:
         """Solve it."""
@@ -150,9 +159,11 @@ class JointSolve:
         self.search.begin(stagewise)
         if self.settings.proof:
             self.first_sets(stagewise)
-            # What a certificate can hold is the bound of one matrix, and nothing else is used.
+            # What a certificate can hold is the bound of one matrix, or a tree of patterns.
             self._certify()
-            self.note = "with a proof there is no branching, which a certificate does not hold"
+            self.note = "the file proves the bound of one matrix; branching on so many is not in it"
+            if self._few and not self.done:
+                self._branch_for_certificate()
             return self.result(Status.PROOF_LIMIT)
         # Bounds that cost little are often enough where features stand in for each other.
         self.upper = min(self.upper, self.bound_of_stages(found))
@@ -230,6 +241,22 @@ class JointSolve:
                 self.root = found
                 self.upper = min(self.upper, found.upper)
         self.report()
+
+    def _branch_for_certificate(self) -> None:
+        """Branch on patterns, with what a checker needs to do so again."""
+        n, upper, tolerance = len(self.Q), self.upper, self.tolerance
+        # A little is left for the rounding of others.
+        share = 1 - 1e-6
+        self.tolerance = replace(tolerance, eps=share * tolerance.eps, gap=share * tolerance.gap)
+        self.upper = math.inf
+        tree = self._branch_on(Patterns.all_of(n, max(self.limits)), np.arange(n), -math.inf)
+        self.tolerance = tolerance
+        self.upper = add_up(tree.upper, ROUNDING * max(abs(tree.upper), self.largest))
+        self.note = "the tree of nodes that the file can hold is full"
+        if self.upper < upper:
+            self.tree = tree.root
+        else:
+            self.upper = upper
 
     def relaxed_root(self, features: IntArray) -> tuple[Relaxation, Part]:
         """The share relaxation of sets on some features."""
@@ -314,7 +341,7 @@ class JointSolve:
 
     def _branch_on(
         self, patterns: Patterns, places: IntArray, outside: float, M: Array | None = None
-    ) -> None:
+    ) -> Tree:
         """Branch on patterns; M is one to begin with."""
         scale = self._scale
         groups = [
@@ -322,16 +349,19 @@ class JointSolve:
         ]
         start = first_root(len(places), scale) if M is None or not M.any() else root_of(M)
         part = self.Q[np.ix_(places, places)]
-        kept = (start, scale, self.tuning, self.demands.disjoint)
+        kept = (start, scale, self.tuning, self.demands.disjoint, self.settings.proof)
         bounding = Bounding(part, groups, patterns, places, *kept)
-        self._run(Tree(bounding, outside, self.tolerance, self.search))
+        tree = Tree(bounding, outside, self.tolerance, self.search)
+        self._run(tree)
+        return tree
 
     def _run(self, tree: Tree, root: Part | None = None) -> None:
         before = self.nodes
 
         def stop() -> bool:
             self.out_of_nodes = before + tree.nodes >= self.watch.node_limit
-            return self.out_of_nodes or self.watch.out_of_time()
+            full = self.settings.proof and 8.0 * tree.nodes * self.Q.size > LARGEST_TREE
+            return full or self.out_of_nodes or self.watch.out_of_time()
 
         def report() -> None:
             self.nodes, self.open_nodes = before + tree.nodes, tree.open_nodes
@@ -388,7 +418,7 @@ class JointSolve:
                     self.watch.clock.elapsed if k == 0 else 0.0,
                 )
             )
-        return Joint(tuple(components), upper, status, note, self.root)
+        return Joint(tuple(components), upper, status, note, self.root, self.tree)
 
 
 def _ordered(Q: Array, asked: Sequence[Slot], vectors: Sequence[Array]) -> list[Array]:

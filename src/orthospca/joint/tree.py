@@ -53,6 +53,8 @@ class Tree:
     upper : float
         Proved of every set.
     nodes, open_nodes : int
+    root : node
+        The whole problem.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Tree:
         self._left = -math.inf
         self._cut = tolerance.cutoff(search.value)
         self._tickets = self._steps = 0
+        self.root: Any = None
 
     @property
     def open_nodes(self) -> int:
@@ -89,6 +92,7 @@ class Tree:
         if root is None:
             root = self._division.root()
             self._bound(root, "first", stop)
+        self.root = root
         self._push(root)
         self._note(report)
         while self._queue and not stop():
