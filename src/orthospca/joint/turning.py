@@ -18,7 +18,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.supports.best import complement_basis
 
 #: Angles of a plane that are tried at once, and how often that is done around the best of them.
-ANGLES, ZOOMS = 12, 5
+ANGLES, ZOOMS = 12, 8
 #: Planes in which a direction is turned where more than two features are shared.
 PLANES = 3
 #: A penalty for what is forbidden, relative to the form: it is to tell good angles from others.
