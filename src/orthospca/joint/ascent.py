@@ -277,7 +277,7 @@ class SetSearch:
                 vectors = turned(self.Q, patterns, vectors, pair, rng)
             vectors = self._ascend(vectors, patterns)
             value = total(self.Q, vectors)
-            if value <= before + 1e-9 * abs(before):
+            if value <= before + 1e-11 * abs(before):
                 break
         return vectors
 

@@ -364,7 +364,7 @@ class JointTuning:
     divided: int = 48
     divisions: int = 6
     rounds: int = 60
-    turns: int = 10
+    turns: int = 40
     promising: float = 0.01
     worth_improving: float = 0.03
     all_tried: int = 3000
