@@ -34,6 +34,7 @@ from helpers.lists import forged_lists
 from helpers.multipliers import edges_of_multipliers, forged_multipliers
 from helpers.problems import DATA, MATRICES
 from helpers.questions import forged_questions
+from helpers.trees import forged_parts, forged_trees
 
 #: The files that the checker is made of.
 SOURCES = {
@@ -114,7 +115,18 @@ _REASONS: dict[str, tuple[str, ...]] = {
     "a sieve without a tree proves that nothing reaches its level, and what is listed does": (
         "prove: len(steps) -> True",
     ),
+    "what is cut by a feature that is in or out already is all in one of the parts": (
+        "_Check._check_parts: i == j or new & (F | E) -> False",
+        "_Check._check_parts: i == j -> False",
+        "_Check._check_parts: new & (F | E) -> False",
+    ),
+    "nothing can be taken of an empty list, and that is refused with other words": (
+        "_Check._check_parts: not pending -> False",
+        "_Tree.run: not pending -> False",
+        "_faces_are_below: y is None -> False",
+    ),
     "limits the time only": (
+        "_Tree.__init__: sum((math.comb(n, s) for s in sizes)) > MOST_PATTERNS -> False",
         "nothing_orthogonal: len(rows) > rows.shape[1] -> False",
         "check_exhausted: math.comb(len(free), room) > LARGEST_END -> False",
     ),
@@ -483,6 +495,8 @@ def _candidates() -> Iterator[tuple[str, Any]]:
     yield from forged_multipliers()
     yield from forged_lists()
     yield from forged_sets()
+    yield from forged_parts()
+    yield from forged_trees()
     bases = [draft_of(seed) for seed in (236, 193, 64, 223, 255)]
     for how, change in CORRUPTIONS.items():
         for i, draft in enumerate(bases):
