@@ -226,3 +226,21 @@ def test_weights_of_faces_are_needed() -> None:
             turned = {face: -y for face, y in faces.items()}
             assert not checker._faces_are_below(Q, F, level, turned)
     assert checked > 4
+
+
+def test_a_support_that_is_given() -> None:
+    """Tests that where everything is included, the faces of the one support are in the file."""
+    Q = np.array(
+        [
+            [-15.6, -9.0, 6.4, -0.4],
+            [-9.0, -12.8, -0.7, 0.5],
+            [6.4, -0.7, -6.3, 11.1],
+            [-0.4, 0.5, 11.1, -8.5],
+        ]
+    )
+    found = solve(Q, 4, nonnegative=True, include=[0, 1, 2, 3], proof=True)
+    assert found.status is Status.OPTIMAL
+    assert found.certificate is not None
+    assert len(found.certificate.arrays["stage-0/faces.npy"])
+    assert found.certificate.verify().verified
+    assert not without(found.certificate, weights=np.zeros(0)).verify()

@@ -162,7 +162,7 @@ class _Search:
         elif verdict is None:
             verdict = Status.PROOF_LIMIT if self.settings.proof else Status.PRECISION
         rungs = self.rungs
-        if rungs and self._root is not None and self._root.children:
+        if rungs and self._root is not None and upper < rungs[-1].upper:
             rungs = (*rungs[:-1], replace(rungs[-1], parts=tuple(self._root.parts())))
         return Outcome(self.best, upper, verdict, self._counted, by, rungs=rungs)
 
