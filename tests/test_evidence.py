@@ -420,8 +420,11 @@ def test_the_check_ends_with_1_if_something_got_worse(tmp_path, capsys):
 
 def test_the_stored_check_has_every_solve_of_the_subset():
     """Tests that nothing of the subset is compared with nothing."""
-    known = {(row["instance"], row["p"], row["K"]) for row in check.read(ROOT / check.STORED)}
-    assert known == {(asked.instance, str(asked.p), str(asked.K)) for asked in check.SUBSET}
+    known = {
+        (row["instance"], row["p"], row["K"], float(row["gap asked"]), row["how"])
+        for row in check.read(ROOT / check.STORED)
+    }
+    assert known == {(a.instance, str(a.p), str(a.K), a.gap, a.how) for a in check.SUBSET}
 
 
 def test_gap_at_a_moment():
