@@ -85,10 +85,11 @@ test-all: $(VENV)/.with-test $(VENV)/.with-scanpy
 coverage: $(VENV)/.with-coverage
 	$(PYTEST) -m "not slow" --cov --cov-report=term:skip-covered --cov-report=html
 
-# In an environment of its own; types are checked with the newest versions only.
+# In an environment of its own; types are checked with the newest versions only.  The checks of the
+# oldest scikit-learn ask for the variable.
 .PHONY: test-minimum
 test-minimum:
-	@$(MAKE) --no-print-directory VENV=.venv-minimum CONSTRAINTS=constraints/minimum.txt test-only
+	@SCIPY_ARRAY_API=1 $(MAKE) --no-print-directory VENV=.venv-minimum CONSTRAINTS=constraints/minimum.txt test-only
 
 .PHONY: test-only
 test-only: $(VENV)/.with-test
