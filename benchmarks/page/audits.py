@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.audits import GAP
-from benchmarks.page.stored import NBSP, Rows, cosine, markdown, plain, rows_of, table
+from benchmarks.page.stored import NBSP, Rows, cosine, markdown, plain, rows_of, spread, table
 from benchmarks.page.svg import document, share_rows
 from benchmarks.peers.problems import HEADLINE, WANTED
 
@@ -65,7 +65,7 @@ def tables() -> str:
             all_of_them = f"{100 * float(together):.1f}" if together else "–"
             lines.append([name, nonzeros, *shares, all_of_them, cosine(largest)])
         numbers = map(str, range(1, count + 1))
-        header = ("tool", "nonzeros", *numbers, "together", "largest \\|cos\\|")
+        header = ("tool", "nonzeros", *numbers, "together", "\\|cos\\|")
         right = " ".join(map(str, range(1, len(header))))
         parts.append(f"### {data}\n\n{markdown(header, lines, right)}")
     return "\n\n".join(parts)
@@ -95,7 +95,7 @@ def summary() -> str:
         rows = [row for row in exact if row["tool"] == tool and row["component"] == "1"]
         shares = [100 * float(row["share"]) for row in rows if row["share"]]
         if shares:
-            firsts.append(f"{tool} {plain(min(shares), 3)} to {plain(max(shares), 3)}")
+            firsts.append(f"{tool} {spread(shares, 3)}")
     best_shown = f"{100 / (1 + GAP):.1f}"
     return "\n\n".join(
         [
