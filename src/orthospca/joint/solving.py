@@ -152,7 +152,7 @@ class JointSolve:
     def run(self) -> Joint:
         """Solve it."""
         self.watch.begin_stage(0, 1)
-        if self.done and self.search.best:
+        if self.search.best and self.done:
             return self.result(Status.PROOF_LIMIT)
         found = self._stagewise()
         stagewise = [c.vector for c in found.components]
@@ -167,7 +167,7 @@ class JointSolve:
             return self.result(Status.PROOF_LIMIT)
         # Bounds that cost little are often enough where features stand in for each other.
         self.upper = min(self.upper, self.bound_of_stages(found))
-        if not self.done:
+        if not self.tolerance.met(self.search.value, self.upper):
             self.upper = min(self.upper, self._spectral())
         self.report()
         if not self.done:
