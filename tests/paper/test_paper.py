@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from helpers.truth import is_proved
 from orthospca import datasets
 from orthospca.interface.cli import app
-from orthospca.paper import _experiments, _plain, _run
+from orthospca.paper import _experiments, _run
 from orthospca.paper._experiments import deflation_run, load_covcolon, orthogonal_run
 from orthospca.paper._splits import Split, percent, split
 from orthospca.paper._words import findings
@@ -31,13 +31,10 @@ TINY = _run.Plan(
     sweep=(2, 3),
     counts=(1, 2, 3),
     repeats=1,
-    budget=0.0,
-    sample=20,
     thresholds=(60.0, 70.0),
     orders=(9,),
     growth_sparsity=3,
     growth_count=2,
-    growth_threshold=60.0,
 )
 
 
@@ -75,7 +72,7 @@ def leading(Q: np.ndarray):
 def split_genes(p: int, threshold: float) -> Split:
     """The genes, split into blocks and solved as a whole."""
     Q, _ = load_covcolon()
-    (made,) = split(Q, p, 20, threshold, ("enumeration",), TINY)
+    (made,) = split(Q, p, 20, threshold, TINY)
     return made
 
 
@@ -138,28 +135,6 @@ def test_blocks():
     assert _experiments.largest_joining_threshold(Q[:3, :3]) == 0.3
 
 
-def test_the_plain_loop_is_right(small_matrix):
-    """Tests that the yardstick finds the same optima, and that it says what it extrapolated."""
-    run = orthogonal_run(small_matrix, 3, 4, "enumeration")
-    for k, variance in enumerate(run.variances):
-        supports = itertools.combinations(range(9), 3)
-        best = max(_plain.best_on(small_matrix, run.components[:k], s) for s in supports)
-        assert best == pytest.approx(variance, rel=1e-10)
-    _, extrapolated = _plain.time_plain(small_matrix, 3, run.components, 4, sample=5)
-    assert not extrapolated
-
-
-def test_extrapolation(small_matrix):
-    """Tests that a sample is scaled to the number of supports, and the shortest time counts."""
-    run = orthogonal_run(small_matrix, 3, 2, "enumeration")
-    for durations, expected in (((1.0, 1.0), 2.0), ((5.0, 1.0, 3.0, 2.0, 9.0, 4.0), 1.0 + 2.0)):
-        looks = itertools.chain.from_iterable((0.0, lasting) for lasting in durations)
-        seconds, extrapolated = _plain.time_plain(
-            small_matrix, 3, run.components, 2, 7, len(durations) // 2, 0, looks.__next__
-        )
-        assert extrapolated and seconds == pytest.approx(expected * 84 / 7)
-
-
 @pytest.mark.xdist_group("experiments")
 def test_all_experiments(experiments):
     """Tests that the panels, the tables, the words and the pictures are complete."""
@@ -176,17 +151,16 @@ def test_all_experiments(experiments):
         speeds = list(csv.DictReader(file))
     on_the_matrix = [row for row in speeds if float(row["threshold"]) == 0.0]
     assert len(on_the_matrix) == 3 * 3 + 2
-    assert len(speeds) - len(on_the_matrix) == 3 * len(found.splits) + 4 and found.splits
+    assert len(speeds) - len(on_the_matrix) == 3 * len(found.splits) and found.splits
     for row in speeds:
         assert int(row["largest_block"]) < 9 or float(row["threshold"]) == 0.0
     with open(folder / "decomposition.csv", encoding="utf-8", newline="") as file:
         decomposed = list(csv.DictReader(file))
     assert len(decomposed) == sum(made.original.n_components for made in found.splits)
-    assert "(a–c)" in printed and "(j–l)" in printed and "times faster" in printed
+    assert "(a–c)" in printed and "(j–l)" in printed and "Time of every method" in printed
     assert "has the same variances as solved as a whole" in printed
     pytest.importorskip("matplotlib")
-    for name in ("panels.png", "speed.png"):
-        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+    assert (folder / "panels.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.xdist_group("genes")
@@ -194,18 +168,16 @@ def test_all_experiments(experiments):
 @pytest.mark.parametrize("p", [5, pytest.param(3, marks=pytest.mark.slow)])
 def test_decomposition(p, threshold, data_folder):
     """Tests Theorem 1 on the genes: the blocks have the components of the block-diagonal matrix."""
-    Q, _ = load_covcolon()
     made = split_genes(p, threshold)
     assert made.sizes == {150.0: (16, 1, 1, 1, 1), 200.0: (7, *[1] * 13)}[threshold]
-    (whole,) = made.whole
-    assert [c["method"] for c in made.blocks] == ["blocks-enumeration", "blocks-branch-and-bound"]
-    for c in made.blocks:
-        np.testing.assert_allclose(c["run"].variances, whole["run"].variances, rtol=AGREEMENT)
-        cosines = np.abs(np.einsum("ij,ij->i", c["run"].components, whole["run"].components))
+    whole, *others = made.runs.values()
+    assert list(made.runs) == ["enumeration", "blocks-enumeration", "blocks-branch-and-bound"]
+    for run in others:
+        np.testing.assert_allclose(run.variances, whole.variances, rtol=AGREEMENT)
+        cosines = np.abs(np.einsum("ij,ij->i", run.components, whole.components))
         np.testing.assert_allclose(cosines, 1.0, rtol=1e-9)
-        assert c["run"].exhausted == whole["run"].exhausted
-        assert c["plain_seconds"] == whole["plain_seconds"]
-    assert made.difference <= AGREEMENT * Q.trace()
+        assert run.exhausted == whole.exhausted
+    assert made.agree
 
 
 @pytest.mark.xdist_group("genes")
@@ -233,28 +205,16 @@ def test_certificate_of_the_original_matrix(data_folder, optima):
 
 
 def test_nothing_to_split(small_matrix):
-    """Tests that a threshold that leaves one block is left out, in words and pictures too."""
-    assert split(small_matrix, 2, 2, 0.0, ("enumeration",), TINY) == []
-    plan = replace(TINY, thresholds=(0.0,), growth_threshold=0.0)
+    """Tests that a threshold that leaves one block is left out, in words too."""
+    assert split(small_matrix, 2, 2, 0.0, TINY) == []
+    plan = replace(TINY, thresholds=(0.0,))
     found = _run.measure(small_matrix, plan, leading(small_matrix))
-    assert found.splits == [] and found.growth_splits == []
+    assert found.splits == []
     assert not any("Decomposition" in text for text in findings(found))
-    pytest.importorskip("matplotlib")
-    from orthospca.paper._figure import draw_speed
-
-    assert len(draw_speed(found).axes) == 4
 
 
-@pytest.mark.xdist_group("experiments")
-def test_speed_pictures(experiments):
-    """Tests that the block-diagonal matrix has a row of its own, with all methods in the legend."""
-    pytest.importorskip("matplotlib")
-    from orthospca.paper._figure import draw_speed
-
-    figure = draw_speed(experiments.found)
-    assert len(figure.axes) == 8 and "blocks" in figure.axes[4].get_title()
-    (legend,) = figure.legends
-    assert "decomposition, enumeration in blocks" in [text.get_text() for text in legend.texts]
+def test_large_gaps_in_words():
+    """Tests that a gap is written as people read it."""
     assert [percent(gap) for gap in (0.0, 0.0123, 1.7)] == ["<1e-9 %", "1.2 %", "170 %"]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from orthospca.paper import _paths, _shown, _words
+from orthospca.paper import _experiments, _paths, _shown, _words
 from orthospca.result import Status
 
 PAIRS = [list(pair) for pair in itertools.combinations(range(3), 2)]
@@ -120,7 +120,8 @@ def test_words_and_table(paths):
         assert row["objective"] in ("stagewise", "lexicographic", "joint")
         assert row["variance"] <= row["upper_bound"]
         assert row["joint_upper_bound"] >= row["joint_variance"] * (1 - 1e-12)
-    found.comparisons = found.splits = found.growth = found.growth_splits = []
+    found.matrix, found.plan = _paths.EXAMPLE, _experiments.Plan()
+    found.splits, found.runs, found.growth = [], {}, {}
     printed = io.StringIO()
     Console(file=printed, width=120).print(_shown.tables(found)[0])
     lines = [line.split() for line in printed.getvalue().splitlines()]

@@ -25,10 +25,10 @@ from orthospca.paper._experiments import (
     load_covcolon,
     orthogonal_run,
 )
-from orthospca.paper._figure import draw_panels, draw_speed
+from orthospca.paper._figure import draw_panels
 from orthospca.paper._paths import Paths, follow_paths
 from orthospca.paper._shown import files, sequence_table, tables
-from orthospca.paper._splits import Comparison, Split, compare, split
+from orthospca.paper._splits import Split, split
 from orthospca.paper._words import findings
 from orthospca.result import Table
 
@@ -37,25 +37,26 @@ WHOLE = ("enumeration", "eigenvalue", "branch-and-bound")
 #: Leading rows and columns of a matrix, and where they come from.
 Load = Callable[[int], tuple[Array, str]]
 FULL = Plan()
-QUICK = Plan(
-    sweep=(2, 3, 4, 5, 6), repeats=1, budget=0.0, sample=200, thresholds=(150.0,), orders=(20, 40)
-)
+QUICK = Plan(sweep=(2, 3, 4, 5, 6), repeats=1, thresholds=(150.0,), orders=(20, 40))
 
 
 @dataclass(frozen=True, eq=False)
 class Experiments:
-    """Everything that was measured."""
+    """Everything that was measured; orthogonal runs by sparsity, or by genes, and by method."""
 
     matrix: Array
     plan: Plan
-    orthogonal: dict[int, Run]
+    runs: dict[int, dict[str, Run]]
     deflation: dict[int, Run]
     sweep: dict[int, tuple[Run, ...]]
-    comparisons: list[Comparison]
     splits: list[Split]
-    growth: list[Comparison]
-    growth_splits: list[Split]
+    growth: dict[int, dict[str, Run]]
     paths: Paths
+
+    @property
+    def orthogonal(self) -> dict[int, Run]:
+        """GS-SPCA, by sparsity."""
+        return {p: runs["enumeration"] for p, runs in self.runs.items()}
 
 
 def run_paper(output: Path, plan: Plan = FULL, load: Load = load_covcolon) -> Experiments:
@@ -74,11 +75,10 @@ def run_paper(output: Path, plan: Plan = FULL, load: Load = load_covcolon) -> Ex
     show(*(part for table in tables(found) for part in _titled(table)))
     for name, rows in files(found).items():
         place.write(name, [*rows[:1], *(row.values() for row in rows)])
-    for name, draw in {"panels.png": draw_panels, "speed.png": draw_speed}.items():
-        if has_matplotlib():
-            place.write(name, partial(draw, found))
-        else:
-            say(f"{name} not written: matplotlib is not installed")
+    if has_matplotlib():
+        place.write("panels.png", partial(draw_panels, found))
+    else:
+        say("panels.png not written: matplotlib is not installed")
     say(f"wrote {', '.join(file.name for file in place.written)} to {output}")
     return found
 
@@ -89,41 +89,36 @@ def _titled(table: Table) -> tuple[object, ...]:
 
 def measure(Q: Array, plan: Plan, load: Load) -> Experiments:
     """Run all experiments of a plan."""
-    orthogonal, deflation, sweep = {}, {}, {}
-    comparisons: list[Comparison] = []
+    runs, deflation, sweep = {}, {}, {}
     splits: list[Split] = []
     n, most = len(Q), max(plan.counts)
     for p in plan.sparsities:
         say(f"sparsity {p}: all components")
-        compared = compare(Q, p, {m: partial(orthogonal_run, Q, p, n, m) for m in WHOLE}, plan)
-        comparisons += compared
-        orthogonal[p] = compared[0]["run"]
+        runs[p] = _by_method(Q, p, n, WHOLE, plan)
         deflation[p] = fastest(partial(deflation_run, Q, p, n), plan)
     for p in plan.sweep:
         say(f"sparsity {p}: the first {most} components")
-        runs = (partial(orthogonal_run, method=WHOLE[0]), deflation_run)
-        sweep[p] = tuple(fastest(partial(run, Q, p, most), plan) for run in runs)
+        both = (partial(orthogonal_run, method=WHOLE[0]), deflation_run)
+        sweep[p] = tuple(fastest(partial(run, Q, p, most), plan) for run in both)
     for threshold in plan.thresholds:
         for p in plan.sparsities:
             say(f"threshold {threshold:g}, sparsity {p}: all components, by blocks")
-            splits += split(Q, p, n, threshold, WHOLE[:1], plan)
-    return Experiments(
-        Q,
-        plan,
-        orthogonal,
-        deflation,
-        sweep,
-        comparisons,
-        splits,
-        *_grow(plan, load),
-        follow_paths(),
-    )
+            splits += split(Q, p, n, threshold, plan)
+    growth = _grow(plan, load)
+    return Experiments(Q, plan, runs, deflation, sweep, splits, growth, follow_paths())
 
 
-def _grow(plan: Plan, load: Load) -> tuple[list[Comparison], list[Split]]:
+def _by_method(
+    Q: Array, sparsity: int, count: int, methods: tuple[str, ...], plan: Plan
+) -> dict[str, Run]:
+    """Orthogonal components, by several methods."""
+    run = partial(orthogonal_run, Q, sparsity, count)
+    return {method: fastest(partial(run, method), plan) for method in methods}
+
+
+def _grow(plan: Plan, load: Load) -> dict[int, dict[str, Run]]:
     """Larger leading parts, where an enumeration has no chance; none if there is no data."""
-    growth: list[Comparison] = []
-    splits: list[Split] = []
+    growth: dict[int, dict[str, Run]] = {}
     p, count = plan.growth_sparsity, plan.growth_count
     for order in plan.orders:
         try:
@@ -131,7 +126,5 @@ def _grow(plan: Plan, load: Load) -> tuple[list[Comparison], list[Split]]:
         except InputError:
             break
         say(f"the first {order} genes: {count} components with sparsity {p}")
-        runs = {m: partial(orthogonal_run, block, p, count, m) for m in WHOLE[1:]}
-        growth += compare(block, p, runs, plan)
-        splits += split(block, p, count, plan.growth_threshold, WHOLE[1:], plan)
-    return growth, splits
+        growth[order] = _by_method(block, p, count, WHOLE[1:], plan)
+    return growth

@@ -43,7 +43,7 @@ def findings(found: Experiments) -> list[str]:
     said = [_texts()[key].format(**values) for key in keys]
     for threshold in dict.fromkeys(made.threshold for made in found.splits):
         splits = [made for made in found.splits if made.threshold == threshold]
-        agree = max(made.difference for made in splits) <= 1e-9 * trace
+        agree = all(made.agree for made in splits)
         said.append(
             _texts()["decomposition"].format(
                 threshold=threshold,
