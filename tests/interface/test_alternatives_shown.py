@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from orthospca import Alternatives, Certificate, alternatives, datasets, solve
-from orthospca.interface.alternatives import below_best, most_frequent
+from orthospca.interface.alternatives import most_frequent
 from orthospca.interface.cli import app
 from orthospca.report import Section, write_choice_report, write_report
 
@@ -56,8 +56,8 @@ def test_order_of_features():
     counts = [sum(j in T for T in found.supports) for j in rows]
     assert counts == sorted(counts, reverse=True)
     assert most_frequent(found, 2)[1] == len(rows) - 2
-    assert below_best(found)[0] == "the best"
-    assert below_best(found)[1] == "1.9 % below"
+    assert found.below_best()[0] == "the best"
+    assert found.below_best()[1] == "1.9 % below"
 
 
 def test_picture():
@@ -130,8 +130,8 @@ def test_section_of_a_report(tmp_path):
     path = tmp_path / "r.html"
     write_report(path, [Section("Pitprops", result, Q, alternatives=lists)])
     page, text = path.read_text(encoding="utf-8"), texts_of(path)
-    assert "4 choices of variables within 5 % of the best variance; it is proved" in text
-    assert "In all of them: topdiam, length." in text
+    assert "4 supports within 5 % of the best variance, and proved that there is no other" in text
+    assert "in all of them: topdiam, length." in text
     assert f"Component 2, given the one before it: {len(lists[1])} supports, complete" in text
     assert "Component 3, given those before it: 5 supports, perhaps not all" in text
     assert "max_supports is 5" in text
@@ -142,7 +142,7 @@ def test_section_of_a_report(tmp_path):
     label = re.search(r'aria-label="(4 choices within 5 %[^"]*)"', page)
     assert label is not None and label[1].endswith(": 6 rows, 4 columns (choices, the best first).")
     result.report(tmp_path / "same.html", Q, alternatives=lists)
-    assert "4 choices of variables within 5 %" in texts_of(tmp_path / "same.html")
+    assert "4 supports within 5 %" in texts_of(tmp_path / "same.html")
     write_report(path, [Section("Pitprops", result, Q)])
     assert "Alternatives" not in texts_of(path)
 
@@ -158,10 +158,10 @@ def test_report_of_a_list(tmp_path):
     assert "<i onclick" not in page
     none = alternatives(np.eye(2), 2, previous=np.eye(2))
     write_choice_report(path, alternatives=none)
-    assert "No vector with so few variables is left." in texts_of(path)
+    assert "no vector with so few features is left." in texts_of(path)
     alone = alternatives(np.diag([3.0, 1.0]), 1)
     write_choice_report(path, alternatives=alone)
-    assert "One choice of variables within 1 % of the best variance" in texts_of(path)
+    assert "1 support within 1 % of the best variance" in texts_of(path)
 
 
 def test_command(wine):

@@ -87,7 +87,7 @@ def test_report_and_picture(judged, tmp_path):
     judged.report(tmp_path / "audit.html")
     text = (tmp_path / "audit.html").read_text(encoding="utf-8")
     assert NASTY not in text
-    assert "How good are these components?" in text and "Better in their place" in text
+    assert "How good are these components?" in text and "better in its place" in text
     assert f"{judged.joint_variance:#.6g}" in text
     pytest.importorskip("matplotlib")
     assert judged.plot().axes.get_title() == "Given components and what is possible"
@@ -99,7 +99,7 @@ def test_report_of_what_is_best(tmp_path):
     Q = datasets.load_pitprops().covariance()
     audit(Q, solve(Q, 4, 2)).report(tmp_path / "audit.html")
     text = (tmp_path / "audit.html").read_text(encoding="utf-8")
-    assert "Near the best." in text and "Better in their place" not in text
+    assert "Near the best." in text and "better in its place" not in text
     # Nothing is said to be worse than another unless that one was found.
     planted = datasets.make_planted_samples(60, 40, sparsity=5, n_groups=3, random_state=1)
     Q = np.cov(planted.data.T)

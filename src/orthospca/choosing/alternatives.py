@@ -121,6 +121,8 @@ class Alternatives(Shown):
 
     def _claim(self) -> str:
         """How many there are, and whether that is all."""
+        if not self.supports and self.complete:
+            return "no vector with so few features is left"
         number = f"{len(self)} support{'' if len(self) == 1 else 's'}"
         claim = "and proved that there is no other" if self.complete else self.note
         return f"{number} within {100 * self.tolerance:.3g} % of the best variance, {claim}"
@@ -129,25 +131,29 @@ class Alternatives(Shown):
         """What all of them have in common."""
         return f"in all of them: {', '.join(self.names(self.in_all)) or 'none'}"
 
-    def table(self) -> Table:
-        """Return a row for each of the best supports."""
-        variances = [f"{variance:.6g}" for variance in self.variances[:MOST_ROWS]]
-        names = [self.names(support) for support in self.supports[:MOST_ROWS]]
-        told = [f"… and {len(self) - MOST_ROWS} more"] if len(self) > MOST_ROWS else []
+    def table(self, most: int = MOST_ROWS) -> Table:
+        """Return a row for each of the best supports.
+
+        Parameters
+        ----------
+        most : int
+            Rows, at most.
+        """
+        columns = {
+            "variance": [f"{variance:#.6g}" for variance in self.variances[:most]],
+            "below the best": self.below_best()[:most],
+        }
+        names = [self.names(support) for support in self.supports[:most]]
+        told = [f"… and {len(self) - most} more"] if len(self) > most else []
         told += [self._claim(), *([self._shared()] if len(self) > 1 else [])]
-        columns = {"variance": variances}
         return Table("Choices of features", columns, "; ".join(told), names, "features")
 
-    def summary(self, most: int = 10) -> str:
-        """Return the list in words: how many, the best of them, and what they share."""
-        lines = [self._claim()]
-        for support, variance in list(zip(self.supports, self.variances, strict=True))[:most]:
-            lines.append(f"{variance:.6g}  {', '.join(self.names(support))}")
-        if len(self) > most:
-            lines.append(f"… and {len(self) - most} more")
-        if len(self) > 1:
-            lines.append(self._shared())
-        return "\n".join(lines)
+    def below_best(self) -> list[str]:
+        """Return how far each support is below the best, in words."""
+        best = float(self.variances.max(initial=-np.inf))
+        size = abs(best) or 1.0
+        shares = [(best - float(value)) / size for value in self.variances]
+        return ["the best" if share < 1e-9 else f"{100 * share:.2g} % below" for share in shares]
 
 
 def alternatives(

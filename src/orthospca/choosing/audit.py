@@ -162,7 +162,8 @@ class Audit(Shown):
             for r in self.better
         ]
         title = "Given components, and how far they are from the best"
-        return Table(title, columns, self.verdict(), names, "better in its place")
+        made = Table(title, columns, self.verdict(), names, "better in its place")
+        return made if any(names) else made.numbers
 
     def verdict(self) -> str:
         """Return what it comes to, in sentences."""

@@ -84,11 +84,3 @@ def most_frequent(found: Alternatives, most: int) -> tuple[IntArray, int]:
     used = np.flatnonzero(counts)
     order = used[np.lexsort((used, first[used], -counts[used]))]
     return order[:most], max(len(order) - most, 0)
-
-
-def below_best(found: Alternatives) -> list[str]:
-    """How far each support is below the best, in words."""
-    best = float(found.variances.max(initial=-np.inf))
-    size = abs(best) or 1.0
-    shares = [(best - float(value)) / size for value in found.variances]
-    return ["the best" if share < 1e-9 else f"{100 * share:.2g} % below" for share in shares]

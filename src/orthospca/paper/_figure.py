@@ -35,6 +35,6 @@ def draw_panels(found: Experiments) -> Any:
         draw(XY("", panel.title, "", lines, across, up), ax, legend=False)
         ax.title.set_fontsize(11)
         ax.set_title(f"({panel.letter})", loc="left", fontsize=12)
-    place = {"loc": "outside upper center", "ncols": 2, "frameon": False}
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), **place)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
     return figure

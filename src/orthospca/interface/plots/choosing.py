@@ -11,7 +11,7 @@ import numpy as np
 from orthospca import Alternatives
 from orthospca._typing import Array, IntArray
 from orthospca.choosing.selection import in_words
-from orthospca.interface.alternatives import below_best, most_frequent
+from orthospca.interface.alternatives import most_frequent
 from orthospca.interface.plots.results import NOTHING, in_groups
 from orthospca.interface.plots.spec import XY, Axis, Band, Dots, Grid, Line, Mark
 from orthospca.interface.plots.text import counted, not_shown, plain, signed
@@ -222,7 +222,7 @@ def alternatives(found: Alternatives, most: int, supports: int, number: int = 1)
     drawn = counted(len(found), "choice") if count == len(found) else f"{count} of {len(found)}"
     known = "no other exists" if found.complete else "there may be more"
     within = f"within {100 * found.tolerance:.3g} % of the best; {known}"
-    below = zip(found.variances.tolist(), below_best(found), strict=True)
+    below = zip(found.variances.tolist(), found.below_best(), strict=True)
     return Grid(
         f"alternatives-{number}",
         f"{drawn} {within}" if count else "Alternatives",
