@@ -206,9 +206,9 @@ def test_html_of_many_is_bounded():
     """Tests that a result with many components and loadings has a view of bounded size."""
     result = solve(np.diag(np.arange(1.0, 81.0)), 1, 80)
     assert result._repr_html_().count("<tr>") == 51
-    assert "30 more components are not shown" in result._repr_html_()
+    assert "30 more rows are not shown" in result._repr_html_()
     wide = solve(np.ones((60, 60)), 60)
-    assert "and 40 more" in wide._repr_html_()
+    assert "and 20 more" in wide._repr_html_()
 
 
 # ---------------------------------------------------------------------------- data frames

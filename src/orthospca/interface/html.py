@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from orthospca.result import Table
 
@@ -15,9 +15,6 @@ FORBIDDEN = re.compile(
 )
 #: What could end a script, begin a comment in it, or break a line where JavaScript sees one.
 UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029\x7f\ufffe\uffff"}
-
-#: The attribute of cells that are aligned to the right.
-CLASS_NUMBER = ' class="n"'
 
 
 class Html(str):
@@ -86,21 +83,8 @@ def table(
     tall : bool
         Whether it scrolls downwards too.
     """
-    columns: dict[str, Sequence[object]] = dict(made.columns)
-    if made.words_are:
-        columns[made.words_are] = [named(", ".join(words)) for words in made.listed()]
-    text, caption = (*made.left, made.words_are), made.title if caption is None else caption
-    sides = ["" if heading in text else CLASS_NUMBER for heading in columns]
-    headings = (
-        element("th", heading, class_="" if heading in text else "number", scope="col")
-        for heading in columns
-    )
-    cells = (
-        "".join(f"<td{side}>{escape(cell)}</td>" for side, cell in zip(sides, row, strict=True))
-        for row in zip(*columns.values(), strict=True)
-    )
-    body = Html("".join(f"<tr>{row}</tr>" for row in cells))
-    content = (element("thead", element("tr", *headings)), element("tbody", body))
-    shown = element("table", element("caption", caption), *content, class_=kind, id=name)
+    caption = made.title if caption is None else caption
+    content = Html(made.markup(named, ' class="n"', ""))
+    shown = element("table", element("caption", caption), content, class_=kind, id=name)
     given = {"role": "region", "tabindex": "0", "aria_label": caption}
     return element("div", shown, class_="wide tall" if tall else "wide", **given)

@@ -280,7 +280,7 @@ class Result:
         return views.short(self)
 
     def _repr_html_(self) -> str:
-        return views.html(self)
+        return self.table().html()
 
     def table(self, seconds: bool = False) -> Table:
         """Return the table that terminals, notebooks and reports show.

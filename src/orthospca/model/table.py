@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import zip_longest
@@ -16,6 +16,9 @@ ROOM, LINES = 40, 4
 INDENT = 4
 #: Words of a row that are shown anywhere but in text, and rows in a notebook.
 MOST_WORDS, MOST_ROWS = 40, 50
+#: The attributes of cells in a notebook.
+NUMBER = ' style="text-align:right;white-space:nowrap;vertical-align:top"'
+TEXT = ' style="text-align:left;vertical-align:top"'
 #: Headings where there is little room.
 SHORT = {
     "of total": "share",
@@ -74,32 +77,49 @@ class Table:
         lines = [line for line, _ in self._below(self.words, [[row] for row in rows], width)]
         return "\n".join([head.rstrip(), *lines, "", self.closing])
 
-    def html(self, words: Sequence[str] | None = None) -> str:
-        """The table for a notebook; everything but the words, if they are given, is escaped."""
-        if words is None:
-            words = [escape(", ".join(row)) for row in self.listed()]
-        columns = {h: [escape(cell) for cell in cells] for h, cells in self.columns.items()}
+    def html(self) -> str:
+        """The table for a notebook, without script or style sheet; of very many rows the first.
+
+        The last row stays, which may be that of all together.
+        """
+        shown, rest = self, max(map(len, self.columns.values()), default=0) - MOST_ROWS
+        if rest > 0:
+            kept = [*range(MOST_ROWS - 1), MOST_ROWS + rest - 1]
+            columns = {name: [cells[i] for i in kept] for name, cells in self.columns.items()}
+            words = [self.words[i] for i in kept] if self.words else ()
+            closing = f"{rest} more rows are not shown. {self.closing}"
+            shown = replace(self, columns=columns, words=words, closing=closing)
+        return (
+            f'<div class="orthospca" style="overflow-x:auto"><p><b>{escape(self.title)}</b></p>'
+            f"<table>{shown.markup()}</table>"
+            f"<p>{escape(shown.sentence).replace(chr(10), '<br>')}</p></div>"
+        )
+
+    def markup(
+        self, write: Callable[[str], str] = escape, number: str = NUMBER, text: str = TEXT
+    ) -> str:
+        """Head and body of the table as HTML.
+
+        Parameters
+        ----------
+        write : callable
+            Makes HTML of what is in a cell.
+        number, text : str
+            The attributes of cells with numbers, and with text.
+        """
+        columns = dict(self.columns)
         if self.words_are:
-            columns[self.words_are] = list(words)
-        number, text = "text-align:right;white-space:nowrap", "text-align:left"
+            columns[self.words_are] = [", ".join(words) for words in self.listed()]
         sides = [text if h in (*self.left, self.words_are) else number for h in columns]
-        head = "".join(
-            f'<th scope="col" style="{side}">{escape(heading)}</th>'
-            for heading, side in zip(columns, sides, strict=True)
+        head = (
+            f'<th scope="col"{side}>{write(h)}</th>' for h, side in zip(columns, sides, strict=True)
         )
         rows = (
-            "".join(
-                f'<td style="{side};vertical-align:top">{cell}</td>'
-                for cell, side in zip(row, sides, strict=True)
-            )
+            "".join(f"<td{side}>{write(c)}</td>" for c, side in zip(row, sides, strict=True))
             for row in zip(*columns.values(), strict=True)
         )
         body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return (
-            f'<div class="orthospca" style="overflow-x:auto"><p><b>{escape(self.title)}</b></p>'
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<p>{escape(self.sentence).replace(chr(10), '<br>')}</p></div>"
-        )
+        return f"<thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody>"
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         from rich.text import Text

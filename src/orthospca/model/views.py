@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from orthospca.model import words
 from orthospca.model.component import Component
-from orthospca.model.table import MOST_ROWS, Table
+from orthospca.model.table import Table
 from orthospca.model.validation import validate_choice
 
 if TYPE_CHECKING:
@@ -17,10 +15,6 @@ if TYPE_CHECKING:
 
 #: Characters of a line of text.
 WIDTH = 96
-#: Loadings of a component, the largest, that are shown in a notebook.
-MOST_LOADINGS = 20
-#: Colours of positive and of negative loadings, which show on light and on dark ground.
-PLUS, MINUS = "214, 69, 65", "31, 119, 199"
 #: What :func:`frame` can show.
 FRAMES = ("loadings", "components")
 
@@ -80,32 +74,6 @@ def short(result: Result) -> str:
         f"Result({words.counted(result)}, n_features={result.n_features}, sparsity={sparsity}, "
         f"status={result.status.value!r})"
     )
-
-
-def html(result: Result) -> str:
-    """The result as HTML without script or style sheet, for a notebook; names are escaped."""
-    shown, count = table(result), result.n_components
-    chips = [_chips(loadings(result, component)) for component in result.stages]
-    chips += [""] * (len(shown.words) - count)
-    if count > MOST_ROWS:
-        # The line of the set, which comes last, stays.
-        kept = [*range(MOST_ROWS), *range(count, len(chips))]
-        columns = {name: [cells[i] for i in kept] for name, cells in shown.columns.items()}
-        closing = f"{count - MOST_ROWS} more components are not shown. {shown.closing}"
-        shown, chips = replace(shown, columns=columns, closing=closing), [chips[i] for i in kept]
-    return shown.html(chips)
-
-
-def _chips(found: list[tuple[str, float]]) -> str:
-    """Names and loadings, the stronger the darker: red is positive, blue is negative."""
-    shown = "".join(
-        f'<span style="display:inline-block;white-space:nowrap;padding:0 .4em;margin:0 .2em .2em 0;'
-        f"border-radius:.3em;background:rgba({PLUS if x > 0 else MINUS}, "
-        f'{0.1 + 0.5 * abs(x):.2f})">{escape(name)} <b>{signed(x)}</b></span>'
-        for name, x in found[:MOST_LOADINGS]
-    )
-    more = len(found) - MOST_LOADINGS
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def frame(result: Result, kind: str) -> Any:

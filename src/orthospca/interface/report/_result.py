@@ -220,7 +220,7 @@ def _loadings(section: Section, number: int) -> Panel:
         used = [j for j, _ in pairs]
         columns = {"component": [str(k + 1) for _, k in pairs]}
         columns["loading"] = [signed(X[k, j]) for j, k in pairs]
-    names: dict[str, list[str]] = {"variable": [named(section.names[j]) for j in used]}
+    names: dict[str, list[str]] = {"variable": [section.names[j] for j in used]}
     name, rows = f"loadings{number}", len(used)
     listed = Table("Loadings by variable", names | columns, left=("variable",))
     made = table(listed, kind="sortable", name=name, tall=rows > MOST_AT_ONCE)

@@ -210,7 +210,7 @@
       const button = make("button", { type: "button" }, ...heading.childNodes);
       heading.append(button);
       button.addEventListener("click", () => {
-        const numeric = heading.classList.contains("number");
+        const numeric = heading.classList.contains("n");
         const now = heading.getAttribute("aria-sort");
         const down = now ? now === "ascending" : numeric;
         for (const other of headings) other.removeAttribute("aria-sort");
