@@ -20,8 +20,8 @@ def largest_cosine(result: Result) -> float:
     return float(cosines(result).max(initial=0.0))
 
 
-def write_cosine(value: float, digits: int = 1) -> str:
+def write_cosine(value: float) -> str:
     """A cosine for people: what is not about zero with two decimals, rounding as a power."""
     if value == 0.0:
         return "0"
-    return f"{value:.2f}" if value > 0.005 else f"{value:.{digits}e}"
+    return f"{value:.2f}" if value > 0.005 else f"{value:.1e}"

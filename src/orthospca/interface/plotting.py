@@ -125,10 +125,7 @@ def plot_scree(result: Result, Q: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_orthogonality(result: Result, *, ax: Axes | None = None) -> Axes:
-    """``|cos|`` of the angle between each two components, on a logarithmic scale.
-
-    Orthogonal components are pale; what is left of them is rounding, about 1e-16.
-    """
+    """``|cos|`` of the angle between each two components; empty where they are orthogonal."""
     return draw(results.angles(result), ax)
 
 

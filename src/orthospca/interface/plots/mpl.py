@@ -215,7 +215,7 @@ def _arrows(ax: Axes, mark: Arrows) -> None:
 
 
 def _grid(spec: Grid, ax: Axes | None) -> Axes:
-    from matplotlib.colors import LogNorm, Normalize
+    from matplotlib.colors import Normalize
     from matplotlib.patches import Rectangle
 
     height, width = spec.values.shape
@@ -231,10 +231,10 @@ def _grid(spec: Grid, ax: Axes | None) -> Axes:
     high = 1.3 + 1.1 * ch * max(height, 3) / GRID_INCH
     ax = ax or _axes(max(wide, 1.5 + 0.085 * len(spec.title)), high)
     full = spec.full
-    norm = LogNorm(spec.floor, full) if spec.floor else Normalize(-full * spec.signed, full)
+    norm = Normalize(-full * spec.signed, full)
     values = np.nan_to_num(np.asarray(spec.values, dtype=float))
     shown = np.ma.masked_equal(values, 0.0)
-    colours = "Reds" if spec.floor else "RdBu_r" if spec.signed else "Blues"
+    colours = "RdBu_r" if spec.signed else "Blues"
     image = ax.imshow(shown, colours, norm, aspect="auto", interpolation="nearest")
     for (i, j), text in zip(cells, written if width <= MOST_WRITTEN else (), strict=False):
         ink = "white" if abs(shades[i, j]) > 0.6 else "black"

@@ -22,8 +22,8 @@ MOST_CELLS = 20_000
 MOST_POINTS, MOST_DOTS = 150, 40
 #: A larger gap is drawn as this, a smaller one as that.
 LARGEST_GAP, SMALLEST_GAP = 10.0, 1e-9
-#: Cosines below this are shown as this: they are rounding.
-SMALLEST_COSINE = 1e-17
+#: Cosines up to this are rounding.
+ROUNDING = 1e-10
 NOTHING = "there are no components"
 
 
@@ -233,22 +233,22 @@ def gaps(result: Result, most: int | None = None) -> XY:
 
 
 def angles(result: Result) -> Grid:
-    """``|cos|`` of the angle between each two components, on a logarithmic scale."""
+    """``|cos|`` of the angle between each two components."""
     found = cosines(result)
-    below = np.tril(np.maximum(found, SMALLEST_COSINE), -1)
     names = [str(k) for k in range(1, len(found) + 1)]
     largest = write_cosine(float(found.max(initial=0.0)))
     return Grid(
         "cosines",
         f"Angles between components: largest |cos| is {largest}",
-        "|cos| of the angle between each two components; orthogonal ones have 0, up to rounding.",
-        below,
+        "|cos| of the angle between each two components; where there is no colour they are "
+        "orthogonal, up to rounding.",
+        np.where(found > ROUNDING, found, 0.0),
         names,
         names,
         column_label="component",
-        write=lambda v: "0" if v <= SMALLEST_COSINE else write_cosine(v, digits=0),
+        write=write_cosine,
         largest=1.0,
-        floor=SMALLEST_COSINE,
+        signed=False,
         value_label="|cos|",
         cell=(44.0, 24.0),
         empty="" if len(found) else NOTHING,

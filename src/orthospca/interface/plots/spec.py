@@ -235,8 +235,6 @@ class Grid(_Plot):
         A text for each column in place of the values, which are then not written.
     largest : float, optional
         The value that has the full colour; that of the matrix by default.
-    floor : float
-        If positive, the scale is logarithmic and begins here.
     signed : bool
         Whether there are values below zero; shares are blue.
     value_label : str
@@ -259,7 +257,6 @@ class Grid(_Plot):
     write: Callable[[float], str] = plain
     tips: Sequence[str] = ()
     largest: float | None = None
-    floor: float = 0.0
     signed: bool = True
     value_label: str = ""
     cell: tuple[float, float] | None = None
@@ -286,11 +283,7 @@ class Grid(_Plot):
     def shades(self) -> Array:
         """How strong the colours are: from -1 to 1, and exactly 0 for what is not drawn."""
         values = np.nan_to_num(np.asarray(self.values, dtype=float))
-        if not self.floor:
-            return np.clip(values / self.full, -1.0, 1.0)
-        span = math.log(self.full / self.floor)
-        shown = np.maximum(np.log(np.maximum(values, self.floor) / self.floor) / span, 1e-6)
-        return np.where(values > 0.0, np.minimum(shown, 1.0), 0.0)
+        return np.clip(values / self.full, -1.0, 1.0)
 
     def cells(self) -> list[tuple[int, int]]:
         """Rows and columns of what is drawn."""

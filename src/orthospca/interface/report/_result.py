@@ -353,7 +353,7 @@ def _proof(section: Section) -> Panel:
         lead = "How far the set is proved to be the best one, and how to check it."
         content.append(paragraph(words.IN_ITS_PLACE, kind="note"))
     drawn = [figure(results.gaps(result, MOST_STAGES))] if result.history else []
-    if 1 < result.n_components <= MOST_NUMBERS and largest_cosine(result) > 1e-10:
+    if 1 < result.n_components <= MOST_NUMBERS and largest_cosine(result) > results.ROUNDING:
         drawn.append(figure(results.angles(result)))
     if section.certificate:
         drawn.append(_certificate(section))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,8 +18,6 @@ from orthospca._typing import AnyArray, Array
 MOST_VARIABLES = 20_000
 #: Names in a message before the rest is counted; of what was left out, all that can be read.
 MOST_NAMES, MOST_LEFT_OUT = 8, 100
-#: Numbers whose squares, and what rounding leaves of them, neither overflow nor vanish.
-LARGEST, SMALLEST_RANGE = 1e50, 1e-150
 
 Test = Callable[[Any], Any]
 """Of numbers, such as ``np.isnan``."""
@@ -91,8 +90,11 @@ class Table:
     def data_covariance(self, correlation: bool = False) -> DataCovariance:
         """The covariance or correlation as the data define it, without the matrix."""
         self._need_observations()
-        self._need_range(correlation)
-        covariance = DataCovariance(self.values, correlation=correlation)
+        try:
+            covariance = DataCovariance(self.values, correlation=correlation)
+        except InputError as error:
+            told = re.sub(r"column (\d+)", lambda found: self._column(found[1]), str(error))
+            raise TableError(told.replace("data", str(self.path), 1)) from None
         if correlation and covariance.constant.any():
             names = self._names(np.flatnonzero(covariance.constant))
             raise TableError(f"no correlations exist for constant {several('column', names)}")
@@ -133,19 +135,12 @@ class Table:
 
     def varying(self) -> Table:
         """The table without its constant columns, with a notice that lists them."""
-        self._need_observations()
-        self._need_range(correlation=False)
-        low, high = self._range()
-        # Rounding alone makes a column wider by no more than this; few are looked at closely.
-        rows = self.values.shape[0]
-        rounding = 4 * rows**1.5 * np.finfo(np.float64).eps
-        suspects = np.flatnonzero(high - low <= rounding * np.maximum(np.abs(low), np.abs(high)))
-        if not suspects.size:
-            return self
         if self.has_missing:
-            constant = suspects[low[suspects] == high[suspects]]
+            self._need_observations()
+            low, high = np.nanmin(self.values, axis=0), np.nanmax(self.values, axis=0)
+            constant = np.flatnonzero(low == high)
         else:
-            constant = suspects[DataCovariance(self.values[:, suspects]).constant]
+            constant = np.flatnonzero(self.data_covariance().constant)
         left = len(self.columns) - len(constant)
         if constant.size and left < 2:
             rest = f"all its columns but {left}" if left else "all its columns"
@@ -179,35 +174,8 @@ class Table:
     def _names(self, columns: AnyArray) -> tuple[str, ...]:
         return tuple(self.columns[j] for j in columns)
 
-    def _range(self) -> tuple[Array, Array]:
-        """The smallest and the largest value of each column."""
-        values = self.values
-        if not sparse.issparse(values):
-            return np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-        low, high = np.zeros((2, values.shape[1]))
-        for end, found in ((low, values.min(axis=0)), (high, values.max(axis=0))):
-            end[found.col] = found.data
-        return low, high
-
-    def _need_range(self, correlation: bool) -> None:
-        """Refuse numbers whose squares overflow or vanish, and name their columns."""
-        low, high = self._range()
-        largest = np.maximum(np.abs(low), np.abs(high))
-        with np.errstate(over="ignore"):
-            width = high - low
-        all_small = largest.max() < 1 / LARGEST
-        smallest = 1 / LARGEST if correlation or all_small else SMALLEST_RANGE
-        for wrong, what, number in (
-            (largest > LARGEST, "large to be squared: the largest is", largest),
-            ((width > 0) & (width < smallest), "small to be squared: they vary by", width),
-        ):
-            if wrong.any():
-                names = self._names(np.flatnonzero(wrong))
-                extreme = number[wrong].max() if number is largest else number[wrong].min()
-                raise TableError(
-                    f"{self.path} has numbers in {several('column', names)} that are too {what} "
-                    f"{extreme:.3g}; rescale the data"
-                )
+    def _column(self, number: str) -> str:
+        return f"column {self.columns[int(number)]!r}"
 
     def _need_observations(self) -> None:
         if self.values.shape[0] < 2:
