@@ -59,7 +59,7 @@ class WalkTuning:
         more of them as many times as much as the relaxation of the stage is expected to cost.
     """
 
-    enumerate_below: int = 64
+    enumerate_below: int = 200
     penalties: tuple[float, ...] = (0.0, 10.0, 1e3, 1e5)
     smallest_step: int = 100
     step_growth: float = 1.6

@@ -81,8 +81,10 @@ class HeuristicPath:
             return
         self._grow()
         matrix = self.problem.penalised
+        promising = self._grown.pop() if self._grown else np.empty((0, self.size), dtype=np.intp)
         if len(matrix) <= LARGEST_ELIMINATION and self.size < len(matrix):
-            self._try(eliminate(matrix, self.size, self._included))
+            promising = np.vstack([promising, eliminate(matrix, self.size, self._included)])
+        self._try_best(promising)
         best = self.best[self.size]
         if best is not None and not self._stop():
             self.offer(polish(self.problem, best))
@@ -143,6 +145,11 @@ class HeuristicPath:
             self.offer(found)
         return found
 
+    def _try_best(self, supports: IntArray) -> None:
+        """Solve the best of some supports of one size exactly."""
+        if len(supports):
+            self._try(supports[int(np.argmax(values_on_supports(self.problem, supports)))])
+
     def _starting_rows(self) -> IntArray:
         """Rows that promise much: with all their strongest entries, with one, or with none."""
         count, diagonal = self._starts, self._diagonal
@@ -190,8 +197,6 @@ class HeuristicPath:
             kept = kept[order]
             supports, values, images = supports[kept], values[kept], images[kept]
             self._grown.append(supports[:SOLVED])
-        for support in self._grown.pop() if self._grown else ():
-            self._try(support)
 
     def _from_larger(self, size: int) -> None:
         larger = self.best[size + 1]

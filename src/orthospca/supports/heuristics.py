@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg import eigh
 
 from orthospca._typing import Array, IntArray
 from orthospca.model.stage import Subproblem
@@ -94,7 +95,9 @@ def eliminate(matrix: Array, size: int, fixed: IntArray | None = None) -> IntArr
     """
     support = np.arange(len(matrix))
     while len(support) > size:
-        vector = np.linalg.eigh(matrix[np.ix_(support, support)])[1][:, -1]
+        last = len(support) - 1
+        part = matrix[np.ix_(support, support)]
+        vector = eigh(part, subset_by_index=(last, last), check_finite=False)[1][:, 0]
         kept = max(size, (3 * len(support)) // 4)
         weights = np.abs(vector)
         if fixed is not None and len(fixed):
