@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 from helpers.eliminations import Problem
-from orthospca.model.stage import Subproblem
+from orthospca.model.stage import Shared, Subproblem
 from orthospca.search import views
 from orthospca.search.views import MatrixView, sieve_within, value_of, with_rounding
 from orthospca.supports.best import Candidate
@@ -148,3 +149,32 @@ def test_values_and_rounding() -> None:
     assert value_of(Candidate(2.0, np.ones(1))) == 2.0
     form = MatrixView(Subproblem(np.eye(2), 1, np.zeros((2, 0))))
     assert with_rounding(3.0, form) == 3.0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_of_rows_serve_all_stages(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums that are kept from stage to stage are never below those of the stage itself."""
+    monkeypatch.setattr(views, "SPARE_ENTRIES", int(seed % 3))
+    rng = np.random.default_rng([seed, 11])
+    n, size, shared = 40, 5, Shared()
+    half = rng.normal(size=(n, n))
+    matrix = half @ half.T if seed % 2 else half + half.T
+    previous = np.zeros((n, 0))
+    for _ in range(4):
+        problem = Subproblem(matrix, size, previous, shared=shared)
+        kept = MatrixView(problem)._sums
+        fresh = MatrixView(Subproblem(matrix, size, previous))._sums
+        form, radius = problem.projected, Fraction(problem.projected_radius)
+        for i in np.setdiff1d(np.arange(n), problem.touched):
+            own = [Fraction(v) for v in np.abs(np.delete(matrix[i], i))]
+            now = [abs(Fraction(v)) + radius for v in np.delete(form[i], i)]
+            for count in range(1, size):
+                least = min(sum(sorted(v * v for v in row)[-count:]) for row in (own, now))
+                assert Fraction(kept[i, count - 1]) >= least
+                assert kept[i, count - 1] >= fresh[i, count - 1] * (1 - 1e-15)
+        x = np.zeros(n)
+        x[rng.choice(n, size, replace=False)] = rng.normal(size=size)
+        x -= previous @ (previous.T @ x) * (seed % 4 == 1)
+        previous = np.column_stack([previous, x / np.linalg.norm(x)])
+        if seed % 4 == 1:
+            previous = np.linalg.qr(previous)[0]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from orthospca._typing import Array, IntArray
+from orthospca.numerics.memory import Copies
 from orthospca.numerics.rounding import UNIT, dot_radius
 from orthospca.numerics.sums import strongest_sums
 
@@ -17,6 +20,26 @@ EXTENDED_UNIT = float(np.finfo(EXTENDED).eps)
 #: Columns whose products differ from those of an orthonormal basis by no more count as one, and the
 #: smallest eigenvalue of these products, relative to the largest, that is inverted.
 ORTHONORMAL, SMALLEST_SHARE = 1e-8, 1e-12
+
+T = TypeVar("T")
+
+
+class Shared:
+    """What stages of one matrix have in common: what was computed of it, memory for copies."""
+
+    def __init__(self) -> None:
+        self.copies = Copies()
+        self._known: dict[Hashable, Any] = {}
+
+    def __reduce__(self) -> tuple[type[Shared], tuple[()]]:
+        # Another process has its own memory, and seldom needs what is known of the whole matrix.
+        return Shared, ()
+
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return what was computed of the matrix under a name, or compute it now."""
+        if key not in self._known:
+            self._known[key] = compute()
+        return cast("T", self._known[key])
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +56,8 @@ class Subproblem:
         Features of every support; they count against the sparsity, whatever their loadings.
     excluded : integer array, ascending
         Features of none, until :meth:`without_spent_features` has dropped them.
+    shared : Shared
+        What stages of the same covariance have in common.
     """
 
     covariance: Array
@@ -40,6 +65,7 @@ class Subproblem:
     previous: Array
     included: IntArray = field(default_factory=lambda: np.arange(0))
     excluded: IntArray = field(default_factory=lambda: np.arange(0))
+    shared: Shared = field(default_factory=Shared)
 
     @property
     def n_features(self) -> int:
@@ -91,7 +117,7 @@ class Subproblem:
         return self._put(*folded_rows(self.covariance[at], at, self.previous[at]))
 
     def _put(self, rows: Array, radius: float) -> tuple[Array, float]:
-        at, folded = self.touched, self.covariance.copy()
+        at, folded = self.touched, self.shared.copies.of(self.covariance)
         folded[at], folded[:, at] = rows, rows.T
         return folded, radius
 
@@ -122,7 +148,7 @@ class Subproblem:
         if not self.constrained:
             return self.covariance
         # Only what components use is changed, which is little of a large matrix.
-        at, found = self.touched, self.projected.copy()
+        at, found = self.touched, self.shared.copies.of(self.projected)
         used = self.previous[at]
         found[np.ix_(at, at)] -= self.penalty * (used @ used.T)
         return found

@@ -14,7 +14,7 @@ from orthospca._typing import Array, IntArray
 from orthospca.bounds.conditioning.steps import NO_STEPS, Tree
 from orthospca.model.demands import NO_DEMAND, Demand
 from orthospca.model.result import ClosedBy, Status
-from orthospca.model.stage import Subproblem
+from orthospca.model.stage import Shared, Subproblem
 from orthospca.supports.best import Candidate
 
 
@@ -52,10 +52,10 @@ class Request:
         """The hint of largest value."""
         return max(self.hints, key=lambda hint: hint.value, default=None)
 
-    def stage_of(self, covariance: Array) -> Subproblem:
+    def stage_of(self, covariance: Array, shared: Shared | None = None) -> Subproblem:
         """Return the stage, on a matrix."""
         asked = (self.demand.included, self.demand.excluded)
-        return Subproblem(covariance, self.sparsity, self.previous, *asked)
+        return Subproblem(covariance, self.sparsity, self.previous, *asked, shared or Shared())
 
 
 class Ground(IntEnum):

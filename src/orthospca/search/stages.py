@@ -11,7 +11,7 @@ from orthospca._methods import Method
 from orthospca._typing import Array
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
-from orthospca.model.stage import Subproblem
+from orthospca.model.stage import Shared, Subproblem
 from orthospca.numerics.exact import variance_down
 from orthospca.search.methods import solve_stage
 from orthospca.search.outcome import Outcome, Request
@@ -41,13 +41,14 @@ class MatrixStages:
         self.n_features = len(covariance)
         self.note = note
         self._covariance = covariance
+        self._shared = Shared()
         self._settings = settings
         self._watch = watch
 
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""
         demand, settings = request.demand, self._settings
-        problem = request.stage_of(self._covariance)
+        problem = request.stage_of(self._covariance, self._shared)
         if demand.start is not None:
             settings = replace(settings, start=(demand.start,))
         started = improved_start(problem, settings.start)

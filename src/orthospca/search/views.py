@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from orthospca._typing import Array, BoolArray, IntArray
-from orthospca.bounds.border import bound_without_level, largest_squares, stays
+from orthospca.bounds.border import LargestEntries, bound_without_level, largest_squares, stays
 from orthospca.bounds.classical import gershgorin_bound
 from orthospca.bounds.share.node import LARGEST_RELAXED
 from orthospca.model.result import ClosedBy
@@ -22,6 +22,8 @@ from orthospca.supports.heuristic_path import HeuristicPath
 
 #: Rounds of a rule are worth while as long as they drop this share of the features.
 WORTH_WHILE = 0.05
+#: Largest entries listed of a row beyond those that a support needs: components change some.
+SPARE_ENTRIES = 56
 #: Rows that are looked at before it is asked whether to stop.
 ROWS = 1000
 
@@ -173,11 +175,20 @@ class MatrixView:
     def _sums(self) -> Array:
         """Sums of the largest squares of each row, of Q or of the adjusted covariance."""
         problem = self.problem
-        count = max(problem.sparsity - 1, 1)
-        sums = largest_squares(problem.covariance, count)
+        count, n = max(problem.sparsity - 1, 1), self.n_features
+        sums = problem.shared.once(
+            ("squares", count), lambda: largest_squares(problem.covariance, count)
+        )
         if problem.constrained:
-            adjusted = largest_squares(problem.projected, count, problem.projected_radius)
+            listed = min(count + SPARE_ENTRIES, n - 1)
+            entries = problem.shared.once(
+                ("entries", listed), lambda: LargestEntries(problem.covariance, listed)
+            )
+            at, radius = problem.touched, problem.projected_radius
+            adjusted = entries.sums(count, at, problem.projected[:, at], radius)
             sums = np.minimum(sums, adjusted)
+        else:
+            sums = sums.copy()
         # The rule does not speak of features that components use, nor of those included.
         sums[problem.held] = math.inf
         return sums
@@ -214,7 +225,8 @@ class MatrixView:
 
     def cheap_bound(self, size: int) -> float:
         """Bound supports by their rows."""
-        return gershgorin_bound(self.problem.covariance, size)
+        Q = self.problem.covariance
+        return self.problem.shared.once(("rows", size), lambda: gershgorin_bound(Q, size))
 
     def sieve(self, size: int, level: float, below: float, stop: Callable[[], bool]) -> Sieve:
         """Find the features that a support above the level can contain, by the border rule."""
