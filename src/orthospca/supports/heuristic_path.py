@@ -81,10 +81,8 @@ class HeuristicPath:
             return
         self._grow()
         matrix = self.problem.penalised
-        promising = self._grown.pop() if self._grown else np.empty((0, self.size), dtype=np.intp)
         if len(matrix) <= LARGEST_ELIMINATION and self.size < len(matrix):
-            promising = np.vstack([promising, eliminate(matrix, self.size, self._included)])
-        self._try_best(promising)
+            self._try(eliminate(matrix, self.size, self._included))
         best = self.best[self.size]
         if best is not None and not self._stop():
             self.offer(polish(self.problem, best))
@@ -145,11 +143,6 @@ class HeuristicPath:
             self.offer(found)
         return found
 
-    def _try_best(self, supports: IntArray) -> None:
-        """Solve the best of some supports of one size exactly."""
-        if len(supports):
-            self._try(supports[int(np.argmax(values_on_supports(self.problem, supports)))])
-
     def _starting_rows(self) -> IntArray:
         """Rows that promise much: with all their strongest entries, with one, or with none."""
         count, diagonal = self._starts, self._diagonal
@@ -197,6 +190,9 @@ class HeuristicPath:
             kept = kept[order]
             supports, values, images = supports[kept], values[kept], images[kept]
             self._grown.append(supports[:SOLVED])
+        if self._grown:
+            last = self._grown.pop()
+            self._try(last[int(np.argmax(values_on_supports(self.problem, last)))])
 
     def _from_larger(self, size: int) -> None:
         larger = self.best[size + 1]
