@@ -5,7 +5,6 @@ from orthospca.model.words import (
     OBJECTIVES,
     REASONS,
     TIES_OPEN,
-    Line,
     advice,
     bound_label,
     counted,
@@ -14,11 +13,11 @@ from orthospca.model.words import (
     is_open,
     is_set,
     kind_of,
-    lines,
     meaning,
     of_path,
     rounded_up,
     verdict,
+    written_bound,
 )
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "OBJECTIVES",
     "REASONS",
     "TIES_OPEN",
-    "Line",
     "advice",
     "bound_label",
     "counted",
@@ -35,9 +33,9 @@ __all__ = [
     "is_open",
     "is_set",
     "kind_of",
-    "lines",
     "meaning",
     "of_path",
     "rounded_up",
     "verdict",
+    "written_bound",
 ]

@@ -120,7 +120,7 @@ def test_each_number_and_word_by_brute_force(seed, tmp_path):
         assert result.joint_variance >= best * (1 - 1e-4) - 1e-12
     for k, component in enumerate(result):
         beside = best_beside(Q, 2, [result.components[1 - k]])
-        assert beside <= words.lines(result)[k].upper_bound * (1 + 1e-12)
+        assert beside <= words.written_bound(result, component) * (1 + 1e-12)
         assert component.variance <= beside * (1 + 1e-9)
         tips = re.findall(r"component \d: \S+ .{0,20}bound in its place ([\d.]+)", said["tips"])
         assert beside <= float(tips[k]) * (1 + 1e-12)

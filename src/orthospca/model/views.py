@@ -21,24 +21,35 @@ FRAMES = ("loadings", "components")
 
 def table(result: Result, seconds: bool = False) -> Table:
     """What each component explains, how far it is proved, what it consists of."""
-    lines, total = words.lines(result), result.total_variance
+    stages, total, together = result.stages, result.total_variance, words.is_set(result)
     columns = {
-        "#": [line.name for line in lines],
-        "variance": [f"{line.variance:#.6g}" for line in lines],
-        "of total": [percent(line.variance / total) if total > 0 else "" for line in lines],
+        "#": [str(k) for k in range(1, len(stages) + 1)],
+        "variance": [f"{c.variance:#.6g}" for c in stages],
+        "of total": [percent(c.variance / total) if total > 0 else "" for c in stages],
     }
     if result.method == "deflation":
-        columns["in the adjusted matrix"] = [f"{line.deflated_variance:#.6g}" for line in lines]
-    columns["upper bound"] = [f"{line.upper_bound:#.6g}" for line in lines]
-    columns["gap"] = [line.gap for line in lines]
-    columns["nodes"] = ["" if line.nodes is None else str(line.nodes) for line in lines]
+        columns["in the adjusted matrix"] = [f"{c.deflated_variance:#.6g}" for c in stages]
+    columns["upper bound"] = [f"{words.written_bound(result, c):#.6g}" for c in stages]
+    columns["gap"] = [words.gap_of_component(c) for c in stages]
+    columns["nodes"] = ["" if together else str(c.nodes) for c in stages]
     if seconds:
-        times = (line.runtime for line in lines)
-        columns["seconds"] = ["" if time is None else f"{time:.3g}" for time in times]
-    columns["status"] = [line.status for line in lines]
-    named = [[f"{n} {signed(x)}" for n, x in loadings(result, c)] for c in result.stages]
-    # The line of a set has no loadings.
-    named += [[]] * (len(lines) - len(named))
+        columns["seconds"] = ["" if together else f"{c.runtime:.3g}" for c in stages]
+    columns["status"] = [c.status.value for c in stages]
+    named = [[f"{n} {signed(x)}" for n, x in loadings(result, c)] for c in stages]
+    if together:
+        # The line of the set has no loadings.
+        last = {
+            "#": "all",
+            "variance": f"{result.joint_variance:#.6g}",
+            "of total": percent(result.joint_variance / total) if total > 0 else "",
+            "upper bound": f"{words.rounded_up(result.joint_upper_bound):#.6g}",
+            "gap": words.gap_of_set(result),
+            "nodes": str(result.nodes),
+            "seconds": f"{math.fsum(c.runtime for c in stages):.3g}",
+            "status": result.status.value,
+        }
+        columns = {name: [*cells, last[name]] for name, cells in columns.items()}
+        named.append([])
     title = "Orthogonal sparse components"
     return Table(title, columns, words.closing(result), named, "loadings")
 

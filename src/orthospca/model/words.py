@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -67,51 +66,17 @@ def gap_of_set(result: Result) -> str:
     return gap_of(result.joint_variance, result.joint_upper_bound, closed)
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line of a table of components: of one component or, the last, of all as a set.
-
-    Attributes
-    ----------
-    name : str
-        The number of the component, or "all".
-    variance, upper_bound : float
-        Where it is the set that is certified, bounds are rounded up to six digits.
-    gap : str
-    nodes : int or None
-        None where it has none of its own.
-    runtime : float or None
-        Seconds, likewise.
-    status : str
-    deflated_variance : float or None
-    """
-
-    name: str
-    variance: float
-    upper_bound: float
-    gap: str
-    nodes: int | None
-    runtime: float | None
-    status: str
-    deflated_variance: float | None = None
+def gap_of_component(component: Component) -> str:
+    """The gap of one component."""
+    deflated, closed = component.deflated_variance, (Status.OPTIMAL, Status.PART_OF_SET)
+    value = component.variance if deflated is None else deflated
+    return gap_of(value, component.upper_bound, component.status in closed)
 
 
-def lines(result: Result) -> list[Line]:
-    """A line for each component, and one for the set if it is the set that is certified."""
-    together = is_set(result)
-    found = []
-    for k, c in enumerate(result.stages, start=1):
-        value = c.variance if c.deflated_variance is None else c.deflated_variance
-        gap = gap_of(value, c.upper_bound, c.status in (Status.OPTIMAL, Status.PART_OF_SET))
-        upper = rounded_up(c.upper_bound) if together else c.upper_bound
-        nodes, seconds = (None, None) if together else (c.nodes, c.runtime)
-        ended = (c.status.value, c.deflated_variance)
-        found.append(Line(str(k), c.variance, upper, gap, nodes, seconds, *ended))
-    if together:
-        bounds = (result.joint_variance, rounded_up(result.joint_upper_bound), gap_of_set(result))
-        spent = (result.nodes, math.fsum(c.runtime for c in result.stages))
-        found.append(Line("all", *bounds, *spent, result.status.value))
-    return found
+def written_bound(result: Result, component: Component) -> float:
+    """The bound of one component; where it is the set that is certified, with six digits."""
+    upper = component.upper_bound
+    return rounded_up(upper) if is_set(result) else upper
 
 
 def bound_label(result: Result) -> str:

@@ -1,4 +1,4 @@
-"""All experiments, in order; their files, and what they show in words."""
+"""All experiments, in order, and their files."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ from orthospca.paper._experiments import (
 )
 from orthospca.paper._figure import draw_panels
 from orthospca.paper._paths import Paths, follow_paths
-from orthospca.paper._shown import files, sequence_table, tables
+from orthospca.paper._shown import files, tables
 from orthospca.paper._splits import Split, split
-from orthospca.paper._words import findings
-from orthospca.result import Table
 
 say = Screen().say
 WHOLE = ("enumeration", "eigenvalue", "branch-and-bound")
@@ -71,8 +69,7 @@ def run_paper(output: Path, plan: Plan = FULL, load: Load = load_covcolon) -> Ex
         f"{largest_joining_threshold(Q):.4g}"
     )
     found = measure(Q, plan, load)
-    show(*_titled(sequence_table(found)), "", *findings(found))
-    show(*(part for table in tables(found) for part in _titled(table)))
+    show(*(part for table in tables(found) for part in ("", f"{table.title}:", table)))
     for name, rows in files(found).items():
         place.write(name, [*rows[:1], *(row.values() for row in rows)])
     if has_matplotlib():
@@ -81,10 +78,6 @@ def run_paper(output: Path, plan: Plan = FULL, load: Load = load_covcolon) -> Ex
         say("panels.png not written: matplotlib is not installed")
     say(f"wrote {', '.join(file.name for file in place.written)} to {output}")
     return found
-
-
-def _titled(table: Table) -> tuple[object, ...]:
-    return "", f"{table.title}:", table
 
 
 def measure(Q: Array, plan: Plan, load: Load) -> Experiments:

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orthospca.paper._splits import percent
+import numpy as np
+
+from orthospca.paper._experiments import Run
+from orthospca.paper._splits import percent, sizes_of
 from orthospca.result import Table
 
 if TYPE_CHECKING:
@@ -145,29 +148,34 @@ def path_rows(found: Experiments) -> list[Row]:
     ]
 
 
-def sequence_table(found: Experiments) -> Table:
-    """How many components there are, and how they end."""
+def _sequences(found: Experiments) -> Table:
+    """How many components there are, how they end, and whether later ones take longer."""
     rows: list[Row] = [
         {
             "sparsity": p,
             "components": f"{len(run.variances)}{' (no more exist)' if run.exhausted else ''}",
             "last variance": float(run.variances[-1]),
             "of total, all": f"{run.variances.sum() / found.matrix.trace():.1%}",
-            "largest deviation from 90°": f"{run.deviations[-1]:.1e}°",
-            "the same by deflation": f"{found.deflation[p].deviations[-1]:.1f}°",
+            "away from 90°": f"{run.deviations[-1]:.1e}°",
+            "by deflation": f"{found.deflation[p].deviations[-1]:.1f}°",
+            "time, last / first three": _slower(run),
         }
         for p, run in found.orthogonal.items()
     ]
     return _table("Sequences", rows)
 
 
+def _slower(run: Run) -> float:
+    return float(np.median(run.seconds[-3:]) / np.median(run.seconds[:3]))
+
+
 def tables(found: Experiments) -> list[Table]:
-    """Where the path matters; the time of every method; what blocks are worth."""
+    """The sequences; where the path matters; the time of every method; what blocks are worth."""
     splits: list[Row] = [
         {
             "threshold": made.threshold,
-            "blocks": len(made.sizes),
-            "largest": made.sizes[0],
+            "blocks": sizes_of(made.sizes),
+            "same variances as a whole": "yes" if made.agree else "no",
             "sparsity": made.sparsity,
             "components": made.original.n_components,
             "gap of the first": percent(float(made.original.gaps[0])),
@@ -176,11 +184,13 @@ def tables(found: Experiments) -> list[Table]:
         }
         for made in found.splits
     ]
-    return [
+    made = [
+        _sequences(found),
         _table("Paths: the example of the paper with sparsity 2, by objective", path_rows(found)),
         _table("Time of every method", speed_rows(found)),
         _table("Components found by blocks, certified in the original matrix", splits),
     ]
+    return [table for table in made if table.columns]
 
 
 def _table(title: str, rows: Sequence[Row]) -> Table:

@@ -16,8 +16,6 @@ from orthospca.interface.plots.spec import XY, Axis, Bars, Caps, Grid, Line, Mar
 from orthospca.interface.plots.text import not_shown, percent, plain, signed
 from orthospca.result import Result, format_gap
 
-#: Cells of a grid; the smallest loadings beyond so many are left out.
-MOST_CELLS = 20_000
 #: Points of one line; points that are seen one by one.
 MOST_POINTS, MOST_DOTS = 150, 40
 #: A larger gap is drawn as this, a smaller one as that.
@@ -93,33 +91,6 @@ def loadings(result: Result, names: Sequence[str], most: int) -> Grid:
     )
 
 
-def many_loadings(result: Result, names: Sequence[str]) -> Grid:
-    """As :func:`loadings`, for more variables or components than have room for their names."""
-    X = result.components
-    # Within a component from the most positive to the most negative, so that signs are in blocks.
-    used, _ = by_component(X)
-    home = np.abs(X[:, used]).argmax(axis=0)
-    columns = used[np.lexsort((-X[home, used], home))]
-    X = X[:, columns]
-    limit = np.sort(np.abs(X), axis=None)[-MOST_CELLS:][0]
-    return Grid(
-        "loadings",
-        "Loadings by component",
-        f"A row for each component, a column for each of the {len(columns)} variables in use. Red "
-        "is positive, blue is negative; where there is no colour, the loading is exactly zero. "
-        "Point at a cell to see which it is.",
-        np.where(np.abs(X) >= limit, X, 0.0),
-        [f"component {k}" for k in range(1, len(X) + 1)],
-        [names[j] for j in columns],
-        column_label="variables, those of the first component first",
-        write=signed,
-        largest=0.6 * float(np.abs(X).max()),
-        cell=(min(14.0, 860.0 / len(columns)), min(16.0, max(5.0, 560.0 / len(X)))),
-        named=False,
-        left_out=f"only the {MOST_CELLS} largest loadings are drawn" * bool(limit),
-    )
-
-
 def scree(result: Result, eigenvalues: Array) -> XY:
     """Variance of each component beside ordinary PCA, if its variances are given."""
     total, count = result.total_variance, result.n_components
@@ -133,8 +104,9 @@ def scree(result: Result, eigenvalues: Array) -> XY:
         deflated = result.method == "deflation"
         label = f"sparse, {'by deflation' if deflated else 'uncorrelated'} (not orthogonal)"
     tips, bounds = [], {}
-    for k, (c, row) in enumerate(zip(result.stages, words.lines(result), strict=False), start=1):
-        written = plain(row.upper_bound, 6 if words.is_set(result) else 5)
+    for k, c in enumerate(result.stages, start=1):
+        upper = words.written_bound(result, c)
+        written = plain(upper, 6 if words.is_set(result) else 5)
         tip = f"component {k}: {plain(c.variance, 5)}{share(c.variance, ' ({})')}"
         tip += f"\n{words.bound_label(result)} {written}"
         if len(dense):
@@ -142,7 +114,7 @@ def scree(result: Result, eigenvalues: Array) -> XY:
             tip += f"\nordinary PCA {plain(value, 5)}{share(value, ' ({})')}"
         tips.append(tip)
         if words.is_open(result, c) and result.method != "deflation":
-            bounds[float(k)] = row.upper_bound
+            bounds[float(k)] = upper
     x = range(1, count + 1)
     marks: list[Mark] = [Bars(label, x, result.variances.tolist(), tips)]
     beside = ""

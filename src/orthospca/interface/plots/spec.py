@@ -241,8 +241,6 @@ class Grid(_Plot):
         What the colours are.
     cell : (float, float), optional
         Width and height of a cell, in pixels; chosen if not given.
-    named : bool
-        Whether rows have their names beside them.  (The tips have them always.)
     framed : ndarray of bool, optional
         Cells with a frame.
     beside : sequence of float, optional
@@ -260,7 +258,6 @@ class Grid(_Plot):
     signed: bool = True
     value_label: str = ""
     cell: tuple[float, float] | None = None
-    named: bool = True
     framed: Any = None
     beside: Sequence[float] | None = None
 

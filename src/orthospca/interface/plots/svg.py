@@ -277,49 +277,45 @@ def _grid(spec: Grid) -> Drawing:
     height, width = spec.values.shape
     cw, ch = spec.size
     longest = max((width_of(name) for name in spec.rows), default=0.0)
-    left = min(longest, WIDEST_NAME) + 12.0 if spec.named else 34.0
+    left = min(longest, WIDEST_NAME) + 12.0
     top = 26.0 + (18.0 if spec.column_label else 0.0)
     end = left + cw * width
     more = 8.0 if spec.beside is None else BEFORE + LONGEST + AFTER
     drawing = Drawing(end + more, top + ch * height + 8.0, spec.told)
-    apart = 1.0 if min(cw, ch) > 6.0 else 0.0
     shades = spec.shades()
     ways: dict[str, list[str]] = {}
     found, texts = [], []
     for i, j in spec.cells():
         shade = float(shades[i, j])
-        level = max(1 if apart else 2, math.ceil(6 * abs(shade) - 1e-9))
+        level = max(1, math.ceil(6 * abs(shade) - 1e-9))
         kind = f"{'h' if shade > 0 and spec.signed else 'l'}{level}"
         x, y = left + cw * j, top + ch * i
-        box = f"M{x:.5g} {y:.5g}h{max(cw - apart, 0.6):.3g}v{ch - apart:.3g}"
-        ways.setdefault(kind, []).append(f"{box}h-{max(cw - apart, 0.6):.3g}z")
+        box = f"M{x:.5g} {y:.5g}h{cw - 1:.3g}v{ch - 1:.3g}h-{cw - 1:.3g}z"
+        ways.setdefault(kind, []).append(box)
         text = spec.tips[j] if spec.tips else spec.write(float(spec.values[i, j]))
         found.append([i, j, text])
         if not spec.tips and ch >= 15.0 and width_of(text, LETTER - 1.5) <= cw - 4:
             texts.append(
                 (x + cw / 2, y + ch / 2 + 4, text, f"cell {'on' if level >= 4 else 'off'}")
             )
-    for i in range(height if apart else 0):
-        y = top + ch * i + ch - apart / 2
+    for i in range(height):
+        y = top + ch * i + ch - 0.5
         drawing.line(
             left - 4, y, end + (0.0 if spec.beside is None else BEFORE + LONGEST), y, "hair"
         )
-    # Strong colours last: where cells are thinner than a pixel they must not be covered.
-    for kind in sorted(ways, key=lambda kind: (kind[1], kind)):
-        drawing.path("".join(ways[kind]), kind)
+    for kind, boxes in ways.items():
+        drawing.path("".join(boxes), kind)
     for text_of_cell in texts:
         drawing.text(*text_of_cell, "middle")
     if spec.framed is not None:
         for i, j in zip(*spec.framed.nonzero(), strict=True):
             x, y = left + cw * j + 1.0, top + ch * i + 1.0
-            drawing.rect(x, y, cw - apart - 2.0, ch - apart - 2.0, "stroke c1")
-    every = 1 if spec.named else max(1, math.ceil(14.0 / ch))
-    for i in range(0, height, every):
+            drawing.rect(x, y, cw - 3.0, ch - 3.0, "stroke c1")
+    for i, name in enumerate(spec.rows):
         y = top + ch * i + ch / 2 + 4
-        name, kind = (spec.rows[i], "key") if spec.named else (str(i + 1), "tick")
-        drawing.text(left - 8, y, shortened(name, WIDEST_NAME), kind, "end")
+        drawing.text(left - 8, y, shortened(name, WIDEST_NAME), "key", "end")
     every = max(1, math.ceil(24.0 / cw))
-    for j in range(0, width if spec.named else 0, every):
+    for j in range(0, width, every):
         text = shortened(spec.columns[j], every * cw - 2, LETTER - 1)
         drawing.text(left + cw * j + cw / 2, top - 6, text, "tick", "middle")
     drawing.text((left + end) / 2, 13, spec.column_label, "name", "middle")

@@ -237,10 +237,7 @@ def _loadings(section: Section, number: int) -> Panel:
         "full" * (MOST_BESIDE < count <= MOST_COLUMNS),
         "unprinted" * (rows > MOST_PRINTED),
     ]
-    if len(order) <= MOST_NAMES and count <= MOST_NUMBERS:
-        drawn = figure(results.loadings(section.result, section.names, MOST_NAMES))
-    else:
-        drawn = figure(results.many_loadings(section.result, section.names))
+    drawn = figure(results.loadings(section.result, section.names, MOST_NAMES))
     content = side_by_side(drawn, element("div", *beside, class_=" ".join(filter(None, kinds))))
     return Panel("loadings", "Loadings", (content,))
 

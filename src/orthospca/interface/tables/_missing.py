@@ -41,8 +41,10 @@ def complete(table: Table, how: str | None) -> Table:
     if how == "drop-rows":
         return _without_rows(table, np.unique(rows), f"{amount} ({by_column})")
     if how == "mean":
+        from sklearn.impute import SimpleImputer
+
         notice = f"replaced {amount} by column means ({by_column}), which understates variances"
-        values = _filled(table.values, rows, columns)
+        values = SimpleImputer().fit_transform(table.values)
         return replace(table, values=values, notices=(*table.notices, notice))
     if sparse.issparse(table.values):
         raise TableError(
@@ -122,13 +124,3 @@ def _without_rows(table: Table, out: AnyArray, what: str) -> Table:
         lines=table.lines if table.transposed else of_kept(table.lines),
         notices=(*table.notices, notice),
     )
-
-
-def _filled(values: Any, rows: AnyArray, columns: AnyArray) -> Any:
-    """The values with the mean of what a column has in the place of what it has not."""
-    filled = values.copy()
-    filled[rows, columns] = 0.0
-    lacking = np.bincount(columns, minlength=values.shape[1])
-    mean = np.asarray(filled.sum(axis=0)).ravel() / (values.shape[0] - lacking)
-    filled[rows, columns] = mean[columns]
-    return filled
