@@ -122,7 +122,7 @@ def write_choice_report(
         panels.append(alternatives_panel([alternatives]))
     if significance is not None:
         panels.append(_significance(significance))
-    if source:
+    if source and panels:
         told = facts([("data", named(source))])
         panels[0] = replace(panels[0], content=(*panels[0].content, told))
     chapter = "Choosing" if audit is None else "Audit"
@@ -200,14 +200,14 @@ def _stability(found: Stability | StabilityPath) -> Panel:
         content.append(side_by_side(drawn))
     for one in each:
         numbers = one.table()
-        body = Html(
-            side_by_side(figure(choosing.selection(one, MOST_ROWS, LEAST)))
-            + table(numbers)
-            + paragraph(numbers.sentence)
-        )
-        title = f"{counted(one.result.sparsity[0])} in a component"
-        last = folded(title, body, unfolded=one is each[-1])
-        content.append(body if len(each) == 1 else last)
+        body = paragraph(numbers.sentence)
+        if one.n_resamples:
+            grid = choosing.selection(one, MOST_ROWS, LEAST)
+            body = Html(side_by_side(figure(grid)) + table(numbers) + body)
+        if len(each) > 1:
+            title = f"{counted(one.result.sparsity[0])} in a component"
+            body = folded(title, body, unfolded=one is each[-1])
+        content.append(body)
     return Panel("stability", "Stability", tuple(content), NOISE)
 
 

@@ -51,19 +51,18 @@ def carried(data: Any, kind: str) -> Html:
     return embedded(json.dumps(data, ensure_ascii=False, separators=(",", ":")), kind)
 
 
-def figure(picture: Plot, *, numbers: Table | Html | None = None, scores: Any = None) -> Html:
+def figure(picture: Plot, *, numbers: Table | None = None, scores: Any = None) -> Html:
     """A picture with its title, what to see in it, and buttons for a download.
 
     Parameters
     ----------
     picture : XY or Grid
-    numbers : Html, optional
-        The same as a table, to unfold.
+    numbers : Table, optional
+        The same, to unfold.
     scores : mapping, optional
         Scores of other components, which the reader can choose as axes.
     """
     chart = render(picture)
-    numbers = table(numbers) if isinstance(numbers, Table) else numbers
     between = []
     if scores is not None:
         chart.data["marks"] = []  # the script makes them of the scores
@@ -79,7 +78,7 @@ def figure(picture: Plot, *, numbers: Table | Html | None = None, scores: Any = 
         element("div", chart.svg, class_="plot"),
         carried(chart.data, "marks"),
         *([element("figcaption", caption)] if caption else []),
-        *([folded("The numbers", numbers)] if numbers is not None else []),
+        *([folded("The numbers", table(numbers))] if numbers is not None else []),
         class_="full" if chart.width > WIDEST else "",
         data_name=picture.name,
     )

@@ -286,7 +286,6 @@ def _variance(section: Section) -> Panel:
     compared = len(section.eigenvalues) > 0
     lead = "What the components explain" + (", beside ordinary PCA." if compared else ".")
     drawn = [figure(results.scree(result, section.eigenvalues))]
-    content: list[object] = []
     if not result.orthogonal:
         which = "found by deflation" if result.method == "deflation" else "with uncorrelated scores"
         meaning = (
@@ -296,7 +295,6 @@ def _variance(section: Section) -> Panel:
     elif not (math.isfinite(total) and total > 0.0):
         meaning = "The matrix has no positive trace, so there is no total to take a share of."
     else:
-        drawn.append(figure(results.explained(result, section.eigenvalues)))
         shares = {"share of the total": result.variances / total}
         meaning = (
             "The components are orthogonal, so their variances add up to what their span explains, "
@@ -317,9 +315,10 @@ def _variance(section: Section) -> Panel:
         for name, share in shares.items():
             columns[name] = [percent(value) for value in share]
             columns[f"{name}, so far"] = [percent(value) for value in share.cumsum()]
-        content.append(folded("The numbers", table(Table("Shares of the total variance", columns))))
-    content = [side_by_side(*drawn), *content, paragraph(meaning)]
-    return Panel("variance", "Explained variance", tuple(content), lead)
+        numbers = Table("Shares of the total variance", columns)
+        drawn.append(figure(results.explained(result, section.eigenvalues), numbers=numbers))
+    content = (side_by_side(*drawn), paragraph(meaning))
+    return Panel("variance", "Explained variance", content, lead)
 
 
 def _fewer_variables(section: Section) -> Panel:
