@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.clocks import until
+from helpers.seeds import crossed
 from helpers.wide import solve_as_wide
 from orthospca import DataCovariance, datasets
 from orthospca.data import cluster as cluster_module
@@ -51,8 +52,7 @@ def covariance_of(X: np.ndarray, correlation: bool = False) -> np.ndarray:
 CHUNKS = [(40, 90), (40, 20), (7, 90), (9, 23), (5, 45)]
 
 
-@pytest.mark.parametrize("correlation", [False, True])
-@pytest.mark.parametrize("chunks", CHUNKS)
+@pytest.mark.parametrize(("chunks", "correlation"), crossed(CHUNKS, [False, True]))
 def test_pieces_agree_with_numpy(chunks, correlation, small_blocks) -> None:
     """Tests every piece of the covariance, with chunks along one axis or both."""
     X = samples()
@@ -74,8 +74,7 @@ def test_pieces_agree_with_numpy(chunks, correlation, small_blocks) -> None:
     assert Q.submatrix(np.arange(0)).shape == (0, 0)
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.3, 1.5, 1e9])
-@pytest.mark.parametrize("chunks", CHUNKS)
+@pytest.mark.parametrize(("chunks", "threshold"), crossed(CHUNKS, [0.3, 0.0, 1.5, 1e9]))
 def test_graph_has_the_edges_of_the_matrix(chunks, threshold, small_blocks) -> None:
     """Tests the graph found on the chunks against the whole matrix."""
     X = samples()
@@ -230,6 +229,7 @@ def test_cluster_gives_the_same_components(planted, in_memory, client, monkeypat
     np.testing.assert_allclose(graph.data, expected.data, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("cluster")
 def test_cluster_loses_a_worker(planted, in_memory, client, monkeypatch) -> None:
     """Tests that a worker killed on the way, and its blocks with it, changes nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import product
 from typing import Any
 
 import pytest
@@ -23,6 +24,23 @@ def seeds(fast: int, total: int) -> list[Any]:
     show, ``make test-all`` does.
     """
     return [*range(fast), *(pytest.param(s, marks=pytest.mark.slow) for s in range(fast, total))]
+
+
+def later(*values: Any) -> list[Any]:
+    """Parameters of the slow tests."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
+def crossed(*axes: Any) -> list[Any]:
+    """All combinations of some parameters: as many as give each value its turn, the others slow."""
+    lists = [list(axis) for axis in axes]
+    always = {tuple(i % len(axis) for axis in lists) for i in range(max(map(len, lists)))}
+    return [
+        pytest.param(*values, marks=() if places in always else pytest.mark.slow)
+        for places, values in zip(
+            product(*(range(len(axis)) for axis in lists)), product(*lists), strict=True
+        )
+    ]
 
 
 def spread(start: int, stop: int, step: int = 1) -> range:
