@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orthospca.anndata import HIGHLY_VARIABLE, genes_of, holds_counts, values_of
 from orthospca.interface.tables._file import File
 from orthospca.interface.tables._finish import table_of
 from orthospca.interface.tables._reading import Reading
@@ -22,6 +21,9 @@ def read_h5ad(file: File, reading: Reading) -> Table:
         raise TableError(
             f'{file} is an AnnData file, which needs anndata: pip install "orthospca[anndata]"'
         ) from None
+    # It brings scikit-learn along, which takes longer to load than most tables to read.
+    from orthospca.anndata import HIGHLY_VARIABLE, genes_of, holds_counts, values_of
+
     if file.is_stdin:
         raise TableError("an .h5ad file cannot come from standard input: name it")
     if not file.path.is_file():
