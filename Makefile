@@ -67,17 +67,26 @@ demo: $(VENV)/.installed
 # Tests and the examples in docstrings, in one process for each core.
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist loadgroup --doctest-modules tests src/orthospca
 
-# What goes before them: what is checked without running it, and the compiled loop, two at a time.
-BEFORE := $(MAKE) --no-print-directory -j 2 types compiled style imports
+# What goes before them: what is checked at once without running it, and the compiled loop.  Types,
+# which take a minute the first time, are checked beside the tests.
+BEFORE := $(MAKE) --no-print-directory -j 2 compiled style imports
+BESIDE := $(MAKE) --no-print-directory -j 2 types
 
 .PHONY: test
 test: $(VENV)/.with-test
 	@$(BEFORE)
-	$(PYTEST) -m "not slow"
+	@$(BESIDE) fast-tests
 
 .PHONY: test-all
 test-all: $(VENV)/.with-test $(VENV)/.with-scanpy
 	@$(BEFORE)
+	@$(BESIDE) all-tests
+
+.PHONY: fast-tests all-tests
+fast-tests: $(VENV)/.with-test
+	$(PYTEST) -m "not slow"
+
+all-tests: $(VENV)/.with-test
 	HYPOTHESIS_PROFILE=full $(PYTEST)
 
 # Lines of Python; what numba compiles leaves no trace.  Processes that tests start are not counted.
@@ -94,7 +103,7 @@ test-minimum:
 .PHONY: test-only
 test-only: $(VENV)/.with-test
 	@$(MAKE) --no-print-directory compiled
-	$(PYTEST) -m "not slow"
+	@$(MAKE) --no-print-directory fast-tests
 
 .PHONY: dist
 dist: $(VENV)/.with-release
