@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from helpers.clocks import ticking
 from helpers.problems import MATRICES
+from helpers.seeds import split
 from orthospca import DataCovariance, alternatives, datasets, solve
 from orthospca._errors import InputError
 from orthospca.choosing._near import NearSearch
@@ -58,10 +59,11 @@ def test_pitprops(p: int, tolerance: float) -> None:
     assert found.frequencies.sum() == pytest.approx(p)
 
 
+@pytest.mark.parametrize("problems", split(range(12), 4))
 @pytest.mark.parametrize("kind", MATRICES)
-def test_random_problems(kind: str) -> None:
+def test_random_problems(kind: str, problems: range) -> None:
     """Tests every kind of matrix, with ties and without, first components and later ones."""
-    for seed in range(12):
+    for seed in problems:
         rng = np.random.default_rng(seed)
         n = int(rng.integers(3, 9))
         p = int(rng.integers(1, n))

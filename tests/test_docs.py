@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -44,6 +45,12 @@ def having(language: str) -> list[Path]:
     return [page for page in PAGES if any(found == language for found, _ in blocks(page))]
 
 
+def slowly(pages: list[Path]) -> list[Any]:
+    """The pages, as parameters; one of them solves large sets."""
+    marks = {"one-after-another-or-together.md": pytest.mark.slow}
+    return [pytest.param(page, marks=marks.get(page.name, ())) for page in pages]
+
+
 def run_page(page: Path, language: str) -> None:
     """Run the blocks of one language; a block of text after one is what it has to print."""
     names: dict[str, object] = {}
@@ -62,7 +69,7 @@ def run_page(page: Path, language: str) -> None:
             )
 
 
-@pytest.mark.parametrize("page", having("python"), ids=named)
+@pytest.mark.parametrize("page", slowly(having("python")), ids=named)
 def test_examples_print_what_they_say(page, tmp_path, monkeypatch):
     """Tests each block of Python against the block of text that follows it, if one does."""
     monkeypatch.chdir(tmp_path)

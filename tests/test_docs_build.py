@@ -63,6 +63,7 @@ def built(tmp_path_factory) -> Path:
     return build("html", tmp_path_factory.mktemp("pages"))
 
 
+@pytest.mark.slow
 def test_pages_are_read_without_a_warning(tmp_path):
     """Tests every page, docstring and reference, without drawing pictures or writing HTML."""
     build("dummy", tmp_path)

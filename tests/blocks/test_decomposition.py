@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from helpers import brute_force
-from helpers.seeds import seeds
+from helpers.seeds import crossed, seeds
 from helpers.truth import check_precision, is_finished, is_proved, proved_optimum
 from orthospca import Blocks, Result, Status, block_diagonalize, solve
 from orthospca.blocks import pool as module
@@ -134,7 +134,7 @@ def test_tolerant_blocks(seed: int) -> None:
 
 @pytest.mark.parametrize("kind", [covariance, indefinite])
 @pytest.mark.parametrize("inside", ["kept", "thresholded"])
-@pytest.mark.parametrize("seed", seeds(10, 50))
+@pytest.mark.parametrize("seed", seeds(5, 50))
 def test_thresholded(seed: int, inside: str, kind: Callable) -> None:
     """Tests Theorem 3 and the sharper guarantee on general matrices, every stage to the end."""
     rng = np.random.default_rng(seed)
@@ -345,8 +345,7 @@ def test_progress_by_block() -> None:
         assert entries[-1].lower == component.variance
 
 
-@pytest.mark.parametrize("groups", [1, 2, 8])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(("seed", "groups"), crossed(range(60), [1, 2, 8]))
 def test_bound_by_groups(seed: int, groups: int) -> None:
     """Tests the bounds of the original matrix on their own, every one of them, by enumeration."""
     rng = np.random.default_rng(seed)

@@ -34,7 +34,7 @@ from helpers.cases import (
 )
 from helpers.critical import Critical, first_level
 from helpers.exact import exceeds
-from helpers.seeds import SHARE, spread
+from helpers.seeds import SHARE, crossed, split, spread
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.conditioning import compiled, parts, walk
 from orthospca.bounds.conditioning import step as steps
@@ -175,10 +175,13 @@ def check_frames(seeds: range, tuning: WalkTuning) -> None:
     assert (forced > 10) == (tuning.largest_weighted > 0)
 
 
+@pytest.mark.parametrize("problems", split(range(2000, 2070), 25))
 @pytest.mark.parametrize("tuning", TUNINGS)
-def test_no_index_of_a_support_above_the_level_is_dropped(tuning: WalkTuning) -> None:
+def test_no_index_of_a_support_above_the_level_is_dropped(
+    tuning: WalkTuning, problems: range
+) -> None:
     """Tests single steps, at levels around the values of supports, with each penalty."""
-    check_frames(range(2000, 2070), tuning)
+    check_frames(problems, tuning)
 
 
 @pytest.mark.slow
@@ -244,7 +247,7 @@ def check_dives(seeds: range, tuning: WalkTuning) -> int:
     return reduced
 
 
-@pytest.mark.parametrize("tuning", TUNINGS)
+@pytest.mark.parametrize(("way", "tuning"), crossed(WAYS, TUNINGS), indirect=["way"])
 def test_search_of_a_node(tuning: WalkTuning, way: dict[str, Any]) -> None:
     """Tests complete searches, ones that run out of budget, and ones that are stopped."""
     reduced = check_dives(range(3010, 3042), replace(tuning, **way))
@@ -284,7 +287,7 @@ def check_restarts(seeds: range, tuning: WalkTuning) -> None:
     assert complete > 50
 
 
-@pytest.mark.parametrize("tuning", TUNINGS)
+@pytest.mark.parametrize(("way", "tuning"), crossed(WAYS, TUNINGS), indirect=["way"])
 def test_search_goes_on_with_what_it_finds(tuning: WalkTuning, way: dict[str, Any]) -> None:
     """Tests that a better component found on the way is polished, and used from then on."""
     check_restarts(range(3500, 3530), replace(tuning, **way))
@@ -537,8 +540,9 @@ def check_trees(seeds: range, tuning: WalkTuning) -> None:
     assert constrained > 5
 
 
-@pytest.mark.parametrize("full_share", [0, 4])
-@pytest.mark.parametrize("enumerate_below", [1, 6])
+@pytest.mark.parametrize(
+    ("way", "enumerate_below", "full_share"), crossed(WAYS, [1, 6], [0, 4]), indirect=["way"]
+)
 def test_the_tree_is_a_certificate(
     enumerate_below: int, full_share: int, way: dict[str, Any]
 ) -> None:
@@ -698,8 +702,7 @@ def test_rounding_in_a_whole_search_at_length(enumerate_below: int, way: dict[st
     search_critical(spread(60, 8000), WalkTuning(enumerate_below=enumerate_below, **way))
 
 
-@pytest.mark.parametrize("scale", [1e-290, 1e-100, 1.0, 1e100])
-@pytest.mark.parametrize("p", [1, 2, 5, 6])
+@pytest.mark.parametrize(("p", "scale"), crossed([1, 2, 5, 6], [1e-290, 1e-100, 1.0, 1e100]))
 def test_extreme_numbers(scale: float, p: int, way: dict[str, Any]) -> None:
     """Tests tiny and huge matrices, hugely negative variances, zero and negative levels.
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from helpers.critical import Critical, first_level
-from helpers.seeds import spread
+from helpers.seeds import crossed, spread
 from orthospca import solve
 from orthospca.bounds.conditioning import compiled
 from orthospca.bounds.conditioning.parts import Part
@@ -96,8 +96,7 @@ def walked(
     return work.search(everything(problem), incumbent, level, math.inf)
 
 
-@pytest.mark.parametrize("full_share", [0, 4])
-@pytest.mark.parametrize("enumerate_below", [1, 64])
+@pytest.mark.parametrize(("enumerate_below", "full_share"), crossed([1, 64], [0, 4]))
 def test_the_same_steps(full_share: int, enumerate_below: int) -> None:
     """Tests that NumPy and the compiled loop take the same steps, one after the other."""
     steps = constrained = 0

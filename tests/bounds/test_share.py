@@ -14,7 +14,7 @@ import pytest
 from helpers import strategies
 from helpers.brute_force import stage_optimum
 from helpers.cases import EAGER
-from helpers.seeds import SHARE, spread
+from helpers.seeds import SHARE, seeds, spread
 from helpers.share import ShareNode
 from orthospca.bounds.classical import gershgorin_bound
 from orthospca.bounds.share.claim import Claim, Multipliers
@@ -338,7 +338,7 @@ def check_outcome(node: ShareNode, bound: ShareBound, part: Node, cutoff: float)
     return len(high - left_high) + len(left_low - low)
 
 
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", seeds(1, 2))
 def test_bound_of_a_node(part: int) -> None:
     """Tests random nodes and their children, at cutoffs around the optimum, support by support."""
     assert sum(check_node(seed, EAGER) for seed in range(part, 20, 2)) > 10

@@ -14,6 +14,7 @@ from helpers.certificates import optimum
 from helpers.exact import ExactMatrix, is_psd, support_above
 from helpers.forger import checker, ladder, lowest, sieved, stage_of
 from helpers.problems import DATA, MATRICES
+from helpers.seeds import seeds
 
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 SEEDS = range(40)
@@ -197,7 +198,7 @@ def sieve_cases(seed: int) -> tuple[np.ndarray, str, ExactMatrix, np.ndarray]:
     return Q, kind, exact, previous
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(20, 30))
 def test_the_sieve_at_its_edge(seed: int) -> None:
     """Tests that a feature is ruled out at no level that one of its supports reaches."""
     Q, kind, exact, previous = sieve_cases(seed)

@@ -21,7 +21,7 @@ from helpers.demands import exceeds_on, of_stage, some_demands, some_vectors, su
 from helpers.exact import ExactMatrix, nearly_orthogonal_support
 from helpers.forger import lowest, lowest_bound, stage_of
 from helpers.problems import DATA, MATRICES
-from helpers.seeds import seeds
+from helpers.seeds import later, seeds
 from orthospca import Certificate, DataCovariance, solve, verify
 
 NAMES = ("include", "exclude", "relation", "previous")
@@ -120,7 +120,7 @@ def test_another_question(seed: int) -> None:
 
 @np.errstate(all="ignore")
 @pytest.mark.parametrize("kind", ["matrix", "factor"])
-@pytest.mark.parametrize("seed", seeds(2, 150))
+@pytest.mark.parametrize("seed", [1, *later(0, *range(2, 150))])
 def test_no_level_below_the_truth(seed: int, kind: str) -> None:
     """Tests that a prover who tries everything finds no argument for what is false."""
     rng = np.random.default_rng([zlib.crc32(kind.encode()), seed])

@@ -52,9 +52,9 @@ def communities(n: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize(
     ("Q", "sparsity", "count"),
     [
-        (noise(50), 8, 1),
+        pytest.param(noise(50), 8, 1, marks=pytest.mark.slow),
         (noise(50, 1), 12, 1),
-        (noise(30, 2), 6, 3),
+        pytest.param(noise(30, 2), 6, 3, marks=pytest.mark.slow),
         (noise(24, 3), [7, 3, 5], 3),
         (communities(40), 7, 2),
     ],

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.seeds import crossed
 from orthospca import Certificate, DataCovariance, Result, Status, datasets, solve, verify
 from orthospca._errors import InputError
 from orthospca.certificate import recorder
@@ -89,8 +90,7 @@ def wide_rows() -> DataCovariance:
     return DataCovariance(rows)
 
 
-@pytest.mark.parametrize("kind", ["matrix", "data"])
-@pytest.mark.parametrize("savings", [1, 3, 6])
+@pytest.mark.parametrize(("savings", "kind"), crossed([1, 3, 6], ["matrix", "data"]))
 def test_proved_rungs_are_not_proved_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, savings: int
 ) -> None:

@@ -13,6 +13,7 @@ from helpers.cases import explored
 from helpers.exact import ExactMatrix, nearly_orthogonal_support, support_above, within_tolerance
 from helpers.forced import forced_weakness
 from helpers.problems import orthonormal, rotation
+from helpers.seeds import crossed
 from helpers.stages import METHODS, solve_stage
 from orthospca import Result, Status, solve
 from orthospca.bounds.share.node import ShareBound
@@ -219,8 +220,7 @@ def test_no_vector_is_nearly_orthogonal(smallest: float, p: int) -> None:
     assert upper_on_support(problem, support) == -math.inf
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("smallest", [3e-14, 9e-14, 5e-13, 9.8e-13])
+@pytest.mark.parametrize(("smallest", "method"), crossed([3e-14, 9e-14, 5e-13, 9.8e-13], METHODS))
 def test_bound_is_not_below_a_nearly_orthogonal_vector(smallest: float, method: str) -> None:
     """Tests a vector with more variance than any that is exactly orthogonal."""
     for seed in range(40):

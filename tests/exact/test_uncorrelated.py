@@ -32,7 +32,8 @@ COUNTS = [1, pytest.param(20, marks=pytest.mark.slow)]
 @pytest.mark.parametrize("constraints", ASKED, ids=lambda c: "+".join(c) or "alone")
 def test_bounds_hold_on_every_route(constraints: tuple[str, ...], count: int, proof: bool) -> None:
     """Tests that no uncorrelated vector is above a bound, until nothing feasible is left."""
-    for name in WAYS:
+    # One problem is on every second way, and the others have theirs with the next combination.
+    for name in WAYS if count > 1 else WAYS[ASKED.index(constraints) % 2 :: 2]:
         if proof and ROUTES[name].method != "branch-and-bound":
             continue
         for seed in range(count):

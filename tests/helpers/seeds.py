@@ -31,10 +31,24 @@ def later(*values: Any) -> list[Any]:
     return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
+def split(problems: range, fast: int) -> list[Any]:
+    """Two parameters: the first few problems of a loop always, the others with the slow tests."""
+    return [
+        pytest.param(problems[:fast], id="few"),
+        pytest.param(problems[fast:], id="others", marks=pytest.mark.slow),
+    ]
+
+
 def crossed(*axes: Any) -> list[Any]:
     """All combinations of some parameters: as many as give each value its turn, the others slow."""
     lists = [list(axis) for axis in axes]
-    always = {tuple(i % len(axis) for axis in lists) for i in range(max(map(len, lists)))}
+    sizes = [len(axis) for axis in lists]
+    # Of two lists that are equally long, the second goes on by one more after each round.
+    rounds = [sizes[:k].count(size) for k, size in enumerate(sizes)]
+    always = {
+        tuple((i + r * (i // size)) % size for size, r in zip(sizes, rounds, strict=True))
+        for i in range(max(sizes))
+    }
     return [
         pytest.param(*values, marks=() if places in always else pytest.mark.slow)
         for places, values in zip(

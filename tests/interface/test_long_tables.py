@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
+from helpers.seeds import crossed
 from orthospca.interface.tables import File, Reading, TableError, read_as_it_is
 
 rng = np.random.default_rng(0)
@@ -102,8 +103,7 @@ def outcome(file: File, **how):
     return table.values, {**fields, "lines": tuple(table.lines)}
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("size", [1, 37, 10_000])
+@pytest.mark.parametrize(("name", "size"), crossed(FILES, [1, 37, 10_000]))
 def test_blocks_and_cells_agree(name, size, tmp_path):
     """Tests that a file is the same table, or the same sentence, however it is read."""
     content = FILES[name]

@@ -252,7 +252,7 @@ def test_refusals(arguments, words):
     [
         pytest.param(datasets.load_pitprops().covariance(), (5, 5), marks=pytest.mark.slow),
         (datasets.load_pitprops().covariance(), (13, 13)),
-        (datasets.load_pitprops().covariance(), (3, 2, 4)),
+        pytest.param(datasets.load_pitprops().covariance(), (3, 2, 4), marks=pytest.mark.slow),
         (-np.eye(4), (2, 2)),
         (np.zeros((4, 4)), (1, 3)),
         (1e90 * EXAMPLE, (2, 2)),

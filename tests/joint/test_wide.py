@@ -65,7 +65,7 @@ def check_data(seed):
     return result.status is Status.OPTIMAL
 
 
-@pytest.mark.parametrize("seed", seeds(8, 40))
+@pytest.mark.parametrize("seed", seeds(4, 40))
 def test_against_brute_force(seed, monkeypatch):
     """Tests small data, with features that are priced and with some that are added."""
     monkeypatch.setattr(wide, "ROUNDS", 1 + seed % 2)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from helpers.exact import exceeds
-from helpers.seeds import FULL
+from helpers.seeds import FULL, crossed
 from orthospca.numerics import rigor, rounding
 
 #: Adversarial thresholds that each of the tests must try.
@@ -416,9 +416,10 @@ def exact_form(matrix: np.ndarray, z: np.ndarray) -> Fraction:
     )
 
 
-@pytest.mark.parametrize("closeness", [0, 10, 20, 33, 42, 47])
-@pytest.mark.parametrize("batched", [False, True])
-@pytest.mark.parametrize("extended", [False, True])
+@pytest.mark.parametrize(
+    ("closeness", "batched", "extended"),
+    crossed([0, 10, 20, 33, 42, 47], [False, True], [False, True]),
+)
 def test_constraints_keep_the_form_on_the_complement(
     closeness: int, batched: bool, extended: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

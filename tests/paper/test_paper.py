@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from helpers.seeds import crossed
 from helpers.truth import is_proved
 from orthospca import datasets
 from orthospca.interface.cli import app
@@ -75,8 +76,9 @@ def split_genes(p: int, threshold: float) -> Split:
     return made
 
 
-@pytest.mark.parametrize("p", [3, 5, pytest.param(8, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("method", ["enumeration", "eigenvalue", "branch-and-bound"])
+@pytest.mark.parametrize(
+    ("method", "p"), crossed(["enumeration", "eigenvalue", "branch-and-bound"], [3, 5, 8])
+)
 def test_orthogonal_optima(p, method, data_folder, optima):
     """Tests that GS-SPCA, by every method, has the variances, supports and end of the reference."""
     Q, origin = load_covcolon()

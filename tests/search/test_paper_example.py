@@ -7,6 +7,7 @@ import pytest
 
 from helpers.brute_force import sequence, stage_optimum, support_above
 from helpers.cases import check_statuses, supports_of
+from helpers.seeds import crossed
 from orthospca import Status, datasets, solve
 
 METHODS = ("enumeration", "eigenvalue", "branch-and-bound")
@@ -49,10 +50,14 @@ def test_ties_are_certified_conditionally(method: str) -> None:
         assert support_above(matrix, result.components[:k], 2, bound) is None
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("p", "exist"), [(3, 13), (4, 13), (5, 11), (6, 8), (7, 7), (10, 10)])
-def test_a_stage_can_be_infeasible(p: int, exist: int, method: str) -> None:
+#: How many components there are, by the number of features in each.
+EXIST = {3: 13, 4: 13, 5: 11, 6: 8, 7: 7, 10: 10}
+
+
+@pytest.mark.parametrize(("p", "method"), crossed(EXIST, METHODS))
+def test_a_stage_can_be_infeasible(p: int, method: str) -> None:
     """Tests that a proved end of the sequence has its own status, and no component of value 0."""
+    exist = EXIST[p]
     matrix = datasets.load_pitprops().covariance()
     result = solve(matrix, p, 13, method=method)
     assert len(result.components) == exist

@@ -17,6 +17,7 @@ from helpers.brute_force import is_unique
 from helpers.cases import BRANCHING, EAGER, RELAXING
 from helpers.exact import ExactMatrix, support_above
 from helpers.optimality import AGREEMENT, check_feasible, check_stages
+from helpers.seeds import seeds
 from helpers.strategies import KINDS, Problem, problems
 from orthospca import Result, Status, solve
 from orthospca.facade import solve_with
@@ -229,7 +230,7 @@ def trajectory(result: Result) -> list:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", seeds(1, 2))
 def test_same_bytes_whatever_the_jobs(method: str, seed: int) -> None:
     """Tests that the number of jobs changes no bit of the result."""
     rows = np.random.default_rng(seed).standard_normal((20, 12))

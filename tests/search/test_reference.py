@@ -13,6 +13,7 @@ import pytest
 
 from helpers.brute_force import candidates
 from helpers.cases import check_statuses
+from helpers.seeds import crossed
 from orthospca import Result, Status, datasets, solve
 
 METHODS = ("enumeration", "eigenvalue", "branch-and-bound")
@@ -164,8 +165,7 @@ def solve_once(matrix: bytes, n: int, p: int, count: int, method: str) -> Result
     return solve(np.frombuffer(matrix).reshape(n, n), p, count, method=method, gap=GAP)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("p", sorted(PITPROPS))
+@pytest.mark.parametrize(("p", "method"), crossed(sorted(PITPROPS), METHODS))
 def test_bundled_pitprops(p: int, method: str) -> None:
     """Tests that the bundled Pitprops gives its known optima, and ends where none exists."""
     matrix = datasets.load_pitprops().covariance()

@@ -43,7 +43,7 @@ from helpers.cases import (
     supports_of,
 )
 from helpers.exact import exceeds
-from helpers.seeds import seeds, spread
+from helpers.seeds import crossed, later, seeds, split, spread
 from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.model.limits import Watch
@@ -71,11 +71,14 @@ BOUNDS: tuple[Callable[[Case], Bound], ...] = (
 )
 
 
+@pytest.mark.parametrize("problems", split(range(30), 10))
 @pytest.mark.parametrize("enumerate_below", [1, 5, 10_000])
 @pytest.mark.parametrize("make", BOUNDS)
-def test_any_valid_bound_leads_to_the_optimum(make: Callable, enumerate_below: int) -> None:
+def test_any_valid_bound_leads_to_the_optimum(
+    make: Callable, enumerate_below: int, problems: range
+) -> None:
     """Tests weak, absurd, exact and fixing bounds on random problems, to the last node."""
-    for seed in range(30):
+    for seed in problems:
         case = Case(seed)
         closed: list[Closed] = []
         outcome = run(case, make(case), enumerate_below=enumerate_below, closed=closed)
@@ -94,14 +97,14 @@ def test_any_valid_bound_leads_to_the_optimum(make: Callable, enumerate_below: i
         assert np.abs(case.previous @ x).max(initial=0.0) <= 1e-12
 
 
-@pytest.mark.parametrize("part", seeds(1, 6))
+@pytest.mark.parametrize("part", seeds(1, 12))
 @pytest.mark.parametrize("make", BOUNDS)
 def test_wide_tolerance_leaves_a_valid_bound(make: Callable, part: int) -> None:
     """Tests tolerances that close nodes with better vectors inside: the bound must cover them.
 
     The incumbent is the worst support's, so that the certificate cannot hide behind it.
     """
-    for seed in range(8 * part, 8 * part + 8):
+    for seed in range(4 * part, 4 * part + 4):
         case = Case(seed, smallest=3)
         if not case.values:
             continue
@@ -114,10 +117,11 @@ def test_wide_tolerance_leaves_a_valid_bound(make: Callable, part: int) -> None:
             check_status(outcome, case.scale, eps)
 
 
+@pytest.mark.parametrize("problems", split(range(100, 106), 2))
 @pytest.mark.parametrize("make", [Weak, Fixing, share_bound])
-def test_the_same_search_for_any_number_of_threads(make: Callable) -> None:
+def test_the_same_search_for_any_number_of_threads(make: Callable, problems: range) -> None:
     """Tests that the closed nodes are the same, in the same order, digit for digit."""
-    for seed in range(100, 106):
+    for seed in problems:
         case = Case(seed, largest=8, smallest=6)
         runs = []
         for n_jobs in (1, 2, 3):
@@ -129,10 +133,11 @@ def test_the_same_search_for_any_number_of_threads(make: Callable) -> None:
         assert runs[0] == runs[1] == runs[2]
 
 
+@pytest.mark.parametrize("problems", split(range(200, 206), 2))
 @pytest.mark.parametrize("make", BOUNDS)
-def test_node_limit(make: Callable) -> None:
+def test_node_limit(make: Callable, problems: range) -> None:
     """Tests every limit up to the end: the bound is valid, and "optimal" only where it is."""
-    for seed in range(200, 206):
+    for seed in problems:
         case = Case(seed, smallest=4)
         for limit in (1, 2, 3, 5, 8, 15):
             outcome = run(case, make(case), watch=Watch(node_limit=limit))
@@ -164,8 +169,7 @@ def test_no_time_at_all(make: Callable, known: bool) -> None:
 
 
 @pytest.mark.parametrize("problems", [(300, 304), pytest.param((301, 311), marks=pytest.mark.slow)])
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("make", [Weak, Loose, Fixing, share_bound])
+@pytest.mark.parametrize(("make", "n_jobs"), crossed([Weak, Loose, Fixing, share_bound], [1, 2]))
 def test_interrupt_inside_the_bound(make: Callable, n_jobs: int, problems: tuple) -> None:
     """Tests Ctrl-C during the bound of each node in turn: what is returned stays true."""
     for seed in problems:
@@ -531,7 +535,7 @@ def check_nodes(seeds: range, tuning: ShareTuning) -> None:
     assert fixed > 0
 
 
-@pytest.mark.parametrize("tuning", PATIENCES)
+@pytest.mark.parametrize("tuning", [*PATIENCES[::2], *later(*PATIENCES[1::2])])
 def test_share_bound_node_by_node(tuning: ShareTuning) -> None:
     """Tests random nodes; the children inherit what their parent hands down, as in the search."""
     check_nodes(range(500, 510), tuning)
