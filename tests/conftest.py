@@ -6,7 +6,7 @@ Two hypothesis profiles are chosen by the environment variable ``HYPOTHESIS_PROF
   against the brute force and in exact arithmetic, orthogonality, tolerances, the same result
   whatever the jobs) multiply it and run at least 20 for each method, and those that are repeated
   for each kind of matrix have as many by the number of kinds.  Certificates are tested with seeds
-  instead of hypothesis, 40 and more of them;
+  instead of hypothesis, 20 and more of each kind of file;
 - ``full`` has 30, new ones each time: hundreds of each promise.
 
 Slow tests that go through hundreds of seeds take every 23rd; ``TEST_STRIDE=1`` takes all of them

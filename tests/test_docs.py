@@ -46,9 +46,11 @@ def having(language: str) -> list[Path]:
 
 
 def slowly(pages: list[Path]) -> list[Any]:
-    """The pages, as parameters; one of them solves large sets."""
-    marks = {"one-after-another-or-together.md": pytest.mark.slow}
-    return [pytest.param(page, marks=marks.get(page.name, ())) for page in pages]
+    """The pages, as parameters; those that solve for seconds are slow."""
+    long = {"one-after-another-or-together.md", "choose-sparsity.md", "scale.md"}
+    return [
+        pytest.param(page, marks=pytest.mark.slow if page.name in long else ()) for page in pages
+    ]
 
 
 def run_page(page: Path, language: str) -> None:

@@ -286,6 +286,7 @@ def _fails(send):
     raise ValueError("no such thing")
 
 
+@pytest.mark.slow
 def test_a_child_that_hangs_is_ended_and_what_it_sent_is_kept():
     """Tests the limit on code that does not return, and the message of one that fails."""
     ended = child.run_in_child(_sends_and_hangs, limit=0.1)

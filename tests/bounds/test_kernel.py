@@ -267,8 +267,7 @@ def false_proofs(seeds: range, constrained: bool, share: int) -> tuple[list[int]
     return wrong, checked
 
 
-@pytest.mark.parametrize("share", [0, 4])
-@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize(("constrained", "share"), crossed([False, True], [0, 4]))
 def test_rounding_never_rules_out_a_support_above_the_level(constrained: bool, share: int) -> None:
     """Tests supports at the lowest level at which the loop rules them out, decided exactly."""
     wrong, checked = false_proofs(range(60), constrained, share)

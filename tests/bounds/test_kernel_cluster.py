@@ -45,6 +45,7 @@ def same(one: Result, other: Result) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_processes() -> None:
     """Tests parts in other processes of this machine."""
     alone = solved(1)

@@ -198,7 +198,7 @@ def sieve_cases(seed: int) -> tuple[np.ndarray, str, ExactMatrix, np.ndarray]:
     return Q, kind, exact, previous
 
 
-@pytest.mark.parametrize("seed", seeds(20, 30))
+@pytest.mark.parametrize("seed", seeds(10, 30))
 def test_the_sieve_at_its_edge(seed: int) -> None:
     """Tests that a feature is ruled out at no level that one of its supports reaches."""
     Q, kind, exact, previous = sieve_cases(seed)

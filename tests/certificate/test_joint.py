@@ -167,7 +167,7 @@ def test_no_time() -> None:
     assert verdict.joint_upper_bound > verdict.joint_variance + 0.5
 
 
-@pytest.mark.parametrize("part", seeds(2, 4))
+@pytest.mark.parametrize("part", seeds(1, 4))
 def test_random_problems(part: int) -> None:
     """Tests every kind of matrix and of A; what is verified is true in exact arithmetic."""
     for seed in range(25 * part, 25 * part + 25):

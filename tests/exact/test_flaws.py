@@ -13,7 +13,7 @@ from helpers.cases import explored
 from helpers.exact import ExactMatrix, nearly_orthogonal_support, support_above, within_tolerance
 from helpers.forced import forced_weakness
 from helpers.problems import orthonormal, rotation
-from helpers.seeds import crossed
+from helpers.seeds import FULL, crossed
 from helpers.stages import METHODS, solve_stage
 from orthospca import Result, Status, solve
 from orthospca.bounds.share.node import ShareBound
@@ -53,7 +53,7 @@ def test_optimal_next_to_a_large_variance(size: float, seed: int) -> None:
 def test_bound_between_two_single_features() -> None:
     """Tests that what a threshold ignores is added to a bound without being rounded down."""
     rng = np.random.default_rng(0)
-    for _ in range(300):
+    for _ in range(300 if FULL else 100):
         a, c = float(rng.uniform(0.5, 5.0)), float(rng.uniform(0.0, 0.4))
         result = solve([[a, c], [c, a]], 2, threshold=0.4)
         assert Fraction(result.upper_bounds[0]) >= Fraction(a) + Fraction(c), (a, c)

@@ -511,8 +511,7 @@ def factorised(
     return R
 
 
-@pytest.mark.parametrize("worst", [False, True])
-@pytest.mark.parametrize("reciprocals", [False, True])
+@pytest.mark.parametrize(("reciprocals", "worst"), crossed([False, True], [False, True]))
 def test_reciprocals_are_within_the_count(reciprocals: bool, worst: bool) -> None:
     """Tests the error of a factorisation, entry by entry, against the count of its roundings."""
     closest = 0.0

@@ -190,38 +190,43 @@ def test_bundled_pitprops_is_the_published_one(load_matrix) -> None:
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
+#: The sequences of the reference, the last of them with the slow tests.
+SEQUENCES = [
+    ("pitprops", 3),
+    ("pitprops", 4),
+    ("pitprops", 5),
+    ("pitprops", 6),
+    ("pitprops", 7),
+    ("pitprops", 10),
+    ("wine", 5),
+    ("wine", 10),
+    ("normwine", 5),
+    ("normwine", 10),
+    ("mtcars", 4),
+    ("covcolon20", 3),
+    ("covcolon20", 5),
+    ("covcolon20", 8),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "p"),
+    ("sequence", "method"),
     [
-        ("pitprops", 3),
-        ("pitprops", 4),
-        ("pitprops", 5),
-        ("pitprops", 6),
-        ("pitprops", 7),
-        ("pitprops", 10),
-        ("wine", 5),
-        ("wine", 10),
-        ("normwine", 5),
-        ("normwine", 10),
-        ("mtcars", 4),
-        ("covcolon20", 3),
-        ("covcolon20", 5),
-        pytest.param("covcolon20", 8, marks=pytest.mark.slow),
+        *crossed(SEQUENCES[:-1], METHODS),
+        *(pytest.param(SEQUENCES[-1], method, marks=pytest.mark.slow) for method in METHODS),
     ],
 )
-def test_sequence(name: str, p: int, method: str, load_matrix, optima: dict) -> None:
+def test_sequence(sequence: tuple[str, int], method: str, load_matrix, optima: dict) -> None:
     """Tests that variances, supports and the end of the sequence are those of the reference."""
+    name, p = sequence
     matrix = load_matrix(FILES[name])
     check_sequence(matrix, solve_all(matrix, p, method), optima[f"{name}_gs_p{p}"])
 
 
 def test_every_reference_sequence_is_tested(optima: dict) -> None:
     """Tests that no sequence of the reference was forgotten above."""
-    (marks,) = (mark for mark in test_sequence.pytestmark if mark.args[0] == ("name", "p"))
-    tested = {tuple(getattr(case, "values", case)) for case in marks.args[1]}
     reference = {tuple(key.split("_gs_p")) for key in optima if "_gs_p" in key}
-    assert {(name, int(p)) for name, p in reference} == tested
+    assert {(name, int(p)) for name, p in reference} == set(SEQUENCES)
 
 
 @pytest.mark.parametrize("method", METHODS)

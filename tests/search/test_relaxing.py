@@ -16,7 +16,7 @@ from helpers import strategies
 from helpers.brute_force import sequence
 from helpers.cases import EAGER, RELAXING, Supports, check_status, explored, supports_of
 from helpers.optimality import check_feasible, check_stages
-from helpers.seeds import SHARE, seeds, spread
+from helpers.seeds import SHARE, later, seeds, spread
 from helpers.strategies import Problem
 from orthospca import Result, Status
 from orthospca.bounds.share.method import ShareMethod
@@ -153,7 +153,7 @@ def everything_of(result: Result) -> list[Any]:
 
 
 @pytest.mark.parametrize(("seed", "p"), [(0, 6), pytest.param(1, 9, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("tuning", TUNINGS)
+@pytest.mark.parametrize("tuning", [TUNINGS[0], *later(*TUNINGS[1:])])
 def test_the_same_whatever_the_jobs(tuning: Tuning, seed: int, p: int) -> None:
     """Tests one, two and four threads: the same result and the same steps, bit for bit."""
     problem = Problem("noise", noise(24, seed), p)
@@ -278,7 +278,7 @@ def test_callback_inside_the_relaxation(raises: bool) -> None:
 
 
 @pytest.mark.parametrize("part", seeds(1, 3))
-@pytest.mark.parametrize("tuning", [*TUNINGS, RESISTING])
+@pytest.mark.parametrize("tuning", [TUNINGS[0], *later(*TUNINGS[1:]), RESISTING])
 def test_rungs_of_a_ladder_that_was_given_up(
     tuning: Tuning, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,8 +72,7 @@ BOUNDS: tuple[Callable[[Case], Bound], ...] = (
 
 
 @pytest.mark.parametrize("problems", split(range(30), 10))
-@pytest.mark.parametrize("enumerate_below", [1, 5, 10_000])
-@pytest.mark.parametrize("make", BOUNDS)
+@pytest.mark.parametrize(("make", "enumerate_below"), crossed(BOUNDS, [1, 5, 10_000]))
 def test_any_valid_bound_leads_to_the_optimum(
     make: Callable, enumerate_below: int, problems: range
 ) -> None:
