@@ -178,6 +178,10 @@ class _Tree:
     above, and levels that no pattern of a group exceeds in A, no set of a node has more than
     ``tr(Q - A)`` and the levels; a pattern that is so low that a set with it is below the bound
     claimed is dropped.  A node is split by how many components of a group use a feature.
+
+    Each use of a feature may have a price: of the form on a pattern the prices of its features are
+    taken, and feature i costs ``(Q - A)_ii`` and its price for each of its users, or nothing if
+    there is none; at worst, as far as the node knows how many there are.
     """
 
     def __init__(
@@ -199,7 +203,7 @@ class _Tree:
         self.disjoint = asked.disjoint
         slots = [self._slot(k, p, asked) for k, p in enumerate(limits)]
         self.groups = [
-            (slots.count(slot), self._allowed(*slot))
+            (slots.count(slot), self._allowed(*slot), np.zeros(n, bool), np.ones(n, bool))
             for slot in dict.fromkeys(sorted(slots, key=lambda slot: slot[0]))
         ]
         steps = ladder.integers(check.arrays, "joint/steps.npy", -2, 2**31 - 1)
@@ -207,6 +211,9 @@ class _Tree:
         number = len(check.arrays["joint/matrices.npy"])
         shape = (number, n * (n + 1) // 2)
         self.matrices = ladder.numbers(check.arrays, "joint/matrices.npy", shape, 1e150)
+        self.prices = np.zeros((number, n))
+        if "joint/prices.npy" in check.arrays:
+            self.prices = ladder.numbers(check.arrays, "joint/prices.npy", (number, n), 1e150)
 
     def _slot(self, k: int, p: int, asked: Any) -> tuple[int, Any, Any]:
         """Sparsity, and features in and out; of disjoint ones, those of all others are out."""
@@ -222,7 +229,7 @@ class _Tree:
     def run(self) -> None:
         """Every set is in a node whose bound is not above what is claimed, or that is empty."""
         Rejected = self.base.Rejected
-        pending: list[tuple[list[tuple[int, Array]], Any]] = [(self.groups, math.inf)]
+        pending: list[tuple[list[Any], Any]] = [(self.groups, math.inf)]
         for number, (g, feature, matrix) in enumerate(self.steps):
             self.tick()
             where = f"set, step {number + 1}"
@@ -230,7 +237,7 @@ class _Tree:
                 raise Rejected(f"{where}: nothing is left to do")
             groups, bound = pending.pop()
             if matrix >= 0:
-                groups, bound = self._bounded(groups, bound, self.matrices[matrix], where)
+                groups, bound = self._bounded(groups, bound, matrix, where)
             if g == -2:
                 pending.append((groups, bound))
             elif g >= 0:
@@ -245,67 +252,91 @@ class _Tree:
 
         If components are disjoint, one at most uses it, and then no other one does.
         """
-        (count, which), has = groups[g], self.inside[:, feature]
-        nodes = []
+        (count, *own), nodes = groups[g], []
         for number in range(min(count, 1) if self.disjoint else count, -1, -1):
             others = groups[:g] + groups[g + 1 :]
             if self.disjoint and number:
-                others = [(k, own & ~has) for k, own in others]
-            parts = ((number, which & has), (count - number, which & ~has))
-            nodes.append(([*others, *((k, own) for k, own in parts if k)], bound))
+                others = [(k, *self._using(feature, False, *known)) for k, *known in others]
+            parts = [
+                (k, *self._using(feature, uses, *own))
+                for k, uses in ((number, True), (count - number, False))
+                if k
+            ]
+            nodes.append((others + parts, bound))
         return nodes
+
+    def _using(self, feature: int, uses: bool, which: Array, must: Array, may: Array) -> Any:
+        """Patterns with or without a feature, and the features that all and that any may have."""
+        here = np.arange(len(must)) == feature
+        if uses:
+            return which & self.inside[:, feature], must | here, may
+        return which & ~self.inside[:, feature], must, may & ~here
+
+    def _cost(self, groups: Any, A: Array, prices: Array) -> Fraction:
+        """What the features cost at worst, with as many users as the node allows."""
+        total = Fraction(0)
+        for i, price in enumerate(map(Fraction, prices.tolist())):
+            least = sum(count for count, _, must, _ in groups if must[i])
+            most = sum(count for count, _, _, may in groups if may[i])
+            most = min(most, 1) if self.disjoint else most
+            own = Fraction(float(self.Q[i, i])) - Fraction(float(A[i, i]))
+            # It is linear in the number of users, from one of them on.
+            numbers = (max(least, 1), most) if most else ()
+            costs = [own + price * users for users in numbers]
+            total += max([*costs, Fraction(0)] if least == 0 else costs)
+        return total
 
     def _is_empty(self, groups: Any) -> bool:
         """Whether a group has no pattern, or two patterns have one feature in common; or any.
 
         Two vectors are not orthogonal if there is just one feature where neither is zero.
         """
-        if not all(which.any() for _, which in groups):
+        if not all(which.any() for _, which, *_ in groups):
             return True
         settled = [
             self.inside[np.flatnonzero(which)[0]]
-            for count, which in groups
+            for count, which, *_ in groups
             if np.count_nonzero(which) == 1
             for _ in range(min(count, 2))
         ]
         common = [np.count_nonzero(a & b) for a, b in itertools.combinations(settled, 2)]
         return any(common) if self.disjoint else 1 in common
 
-    def _bounded(self, groups: Any, bound: Any, low: Array, where: str) -> tuple[Any, Any]:
-        """The bound that a matrix proves, and the patterns that are not below it."""
-        ladder, n = self.base.ladder, len(self.Q)
+    def _bounded(self, groups: Any, bound: Any, number: int, where: str) -> tuple[Any, Any]:
+        """The bound that a matrix and prices prove, and the patterns that are not below it."""
+        ladder, n, prices = self.base.ladder, len(self.Q), self.prices[number]
         A, at = np.zeros((n, n)), np.tril_indices(n)
-        A[at] = A.T[at] = low
+        A[at] = A.T[at] = self.matrices[number]
         difference = self.Q - A
         radius = ladder.UNIT * float(np.abs(difference).max())
         if not ladder.is_positive_definite(difference, radius):
             raise self.base.Rejected(f"{where}: the matrix is not proved to be below")
-        diagonals = zip(self.Q.diagonal().tolist(), A.diagonal().tolist(), strict=True)
-        total = sum((Fraction(q) - Fraction(a) for q, a in diagonals), Fraction(0))
-        if not all(which.any() for _, which in groups):
+        if not all(which.any() for _, which, *_ in groups):
             return groups, bound
-        levels = [self._level(A, which) for _, which in groups]
+        levels = [self._level(A, which, prices) for _, which, *_ in groups]
         if not all(map(math.isfinite, levels)):
             return groups, bound
-        total += sum(
-            count * Fraction(level) for (count, _), level in zip(groups, levels, strict=True)
+        total = self._cost(groups, A, prices) + sum(
+            count * Fraction(level) for (count, *_), level in zip(groups, levels, strict=True)
         )
         left = []
-        for (count, which), level in zip(groups, levels, strict=True):
+        for (count, which, *known), level in zip(groups, levels, strict=True):
             # A set with a pattern below this is below the bound that is claimed.
             threshold = -rounded_up(total - Fraction(level) - Fraction(self.upper))
-            left.append((count, which & ~self._below(A, which, threshold)))
+            left.append((count, which & ~self._below(A, which, threshold, prices), *known))
         return left, min(bound, total)
 
-    def _level(self, A: Array, which: Array) -> float:
-        """A number that no pattern of a group exceeds in A."""
-        top, slack = -math.inf, 1e-13 * (float(np.abs(A).max()) + 1e-280)
+    def _level(self, A: Array, which: Array, prices: Array) -> float:
+        """A number that no pattern of a group exceeds in A, less what it costs."""
+        size = float(np.abs(A).max()) + float(np.abs(prices).max())
+        top, slack = -math.inf, 1e-13 * (size + 1e-280)
         for rows in self._chosen(which):
             if len(rows):
                 stack = A[rows[:, :, None], rows[:, None, :]]
-                top = max(top, float(np.linalg.eigvalsh(stack)[:, -1].max()))
+                values = np.linalg.eigvalsh(stack)[:, -1] - prices[rows].sum(axis=1)
+                top = max(top, float(values.max()))
         for _ in range(12):
-            if self._below(A, which, top + slack)[which].all():
+            if self._below(A, which, top + slack, prices)[which].all():
                 return top + slack
             slack *= 8
         return math.inf
@@ -315,19 +346,26 @@ class _Tree:
         for start, rows in zip(self.starts, self.rows, strict=False):
             yield rows[which[start : start + len(rows)]]
 
-    def _below(self, A: Array, which: Array, level: float) -> Array:
-        """Of which patterns it is proved that the eigenvalues of A are below a level."""
-        parts = [self._stack_is_below(A, rows, level) for rows in self._chosen(which)]
+    def _below(self, A: Array, which: Array, level: float, prices: Array) -> Array:
+        """Of which patterns it is proved that the eigenvalues of A, less prices, are below."""
+        parts = []
+        for rows in self._chosen(which):
+            # Sums of a few numbers: twice their roundings, and what underflows, is taken off.
+            paid = prices[rows]
+            sizes = np.abs(paid).sum(axis=1) + abs(level)
+            unit, tiny = self.base.ladder.UNIT, self.base.ladder.TINY
+            levels = paid.sum(axis=1) + level - 2 * (rows.shape[1] + 4) * unit * sizes - tiny
+            parts.append(self._stack_is_below(A, rows, levels))
         proved = np.zeros(len(which), dtype=bool)
         proved[which] = np.concatenate(parts)
         return proved
 
-    def _stack_is_below(self, A: Array, rows: Array, level: float) -> Array:
+    def _stack_is_below(self, A: Array, rows: Array, levels: Array) -> Array:
         """The test of definiteness of ``verify_ladder.py``, of many matrices at once."""
         unit, tiny, n = self.base.ladder.UNIT, self.base.ladder.TINY, rows.shape[1]
         stack = -A[rows[:, :, None], rows[:, None, :]]
         own = np.arange(n)
-        stack[:, own, own] += level
+        stack[:, own, own] += levels[:, None]
         diagonal = stack[:, own, own]
         proved = (diagonal >= 0).all(axis=1)
         stack[:, own, own] -= (1.01 * (n + 4) * unit * diagonal.sum(axis=1) + tiny)[:, None]

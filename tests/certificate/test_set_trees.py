@@ -15,7 +15,7 @@ from helpers.problems import MATRICES
 from helpers.seeds import FULL, seeds
 from orthospca import Certificate, Status, datasets, solve, verify
 
-STEPS, MATRIX = "joint/steps.npy", "joint/matrices.npy"
+STEPS, MATRIX, PRICES = "joint/steps.npy", "joint/matrices.npy", "joint/prices.npy"
 
 
 def matrix_of(seed: int, n: int = 6) -> np.ndarray:
@@ -88,7 +88,7 @@ def changed(found: Certificate, upper: float | None = None, **arrays: Any) -> Ce
     manifest = copy.deepcopy(found.manifest)
     if upper is not None:
         manifest["joint"]["upper_bound"] = upper
-    names = {"steps": STEPS, "matrices": MATRIX}
+    names = {"steps": STEPS, "matrices": MATRIX, "prices": PRICES}
     return Certificate(manifest, {**found.arrays, **{names[k]: v for k, v in arrays.items()}})
 
 
@@ -96,7 +96,7 @@ def test_trees_that_are_forged(cases: Cases) -> None:
     """Tests that steps that are missing, too many or others are noticed."""
     assert len(cases) >= 4
     for _, found in cases:
-        steps, matrices = found.arrays[STEPS], found.arrays[MATRIX]
+        steps, matrices, prices = (found.arrays[name] for name in (STEPS, MATRIX, PRICES))
         assert found.verify().verified
         assert "too early" in changed(found, steps=steps[:-3]).verify().reason
         longer = np.append(steps, steps[-3:])
@@ -112,6 +112,8 @@ def test_trees_that_are_forged(cases: Cases) -> None:
         assert not changed(found, matrices=matrices[:, :-1]).verify()
         for number in (np.nan, np.inf):
             assert not changed(found, matrices=np.full_like(matrices, number)).verify()
+            assert not changed(found, prices=np.full_like(prices, number)).verify()
+        assert not changed(found, prices=prices[:, :-1]).verify()
         assert not changed(found, steps=steps[:-1]).verify()
 
 
@@ -131,6 +133,9 @@ def test_no_bound_below_the_truth(cases: Cases) -> None:
                 forged.arrays[STEPS][at] = rng.choice(steps)
             if rng.random() < 0.5:
                 forged.arrays[MATRIX][rng.integers(len(matrices))] -= 0.1 * rng.random()
+            if rng.random() < 0.7:
+                noise = rng.standard_normal(found.arrays[PRICES].shape)
+                forged.arrays[PRICES] = found.arrays[PRICES] + 10.0 ** rng.uniform(-4, 1) * noise
             # A set that has less than the bound that is claimed, so that only the tree is wrong.
             limits = forged.manifest["problem"]["sparsity"]
             forged.arrays["components.npy"] = np.eye(len(Q))[: len(limits)]
@@ -155,7 +160,7 @@ def test_stacks_are_tested_as_single_matrices_are() -> None:
         part = A[np.ix_(rows[0], rows[0])]
         top = float(np.linalg.eigvalsh(part)[-1])
         for level in top + np.array([-1e-3, -1e-15, 0.0, 1e-15, 1e-13, 1e-3]):
-            proved = bool(tree._stack_is_below(A, rows, level)[0])
+            proved = bool(tree._stack_is_below(A, rows, np.array([level]))[0])
             assert proved == checker.ladder.proves_below(part, level, 0.0) or level < top + 1e-13
             assert not proved or level >= top - 1e-15
 

@@ -65,7 +65,7 @@ def make_tree_certificate(
     Q: Array,
     sparsity: Sequence[int],
     components: Sequence[Array] | Array,
-    tree: tuple[Array, Array, float],
+    tree: tuple[Array, Array, Array, float],
     asked: dict[str, Any] | None = None,
 ) -> Certificate:
     """Gather what a checker needs to branch on patterns again.
@@ -74,13 +74,14 @@ def make_tree_certificate(
     ----------
     Q, sparsity, components
         As in :func:`make_joint_certificate`.
-    tree : steps, matrices and bound
+    tree : steps, matrices, prices and bound
         The steps are an integer array of shape (S, 3), the matrices one of shape (m, n, n), each
-        with ``Q - A`` positive definite, and the bound is what is claimed.
+        with ``Q - A`` positive definite, the prices one of shape (m, n), and the bound is what is
+        claimed.
     asked : dict, optional
         Features in or out, and whether components are disjoint.
     """
-    steps, matrices, upper = tree
+    steps, matrices, prices, upper = tree
     vectors = np.array(components, dtype=float).reshape(len(sparsity), len(Q))
     variances = [variance_down(Q, x) for x in vectors]
     low = np.tril_indices(len(Q))
@@ -88,6 +89,7 @@ def make_tree_certificate(
         "components.npy": vectors,
         "joint/steps.npy": steps.ravel(),
         "joint/matrices.npy": np.ascontiguousarray(matrices[:, low[0], low[1]]),
+        "joint/prices.npy": prices,
     }
     said = {"claim": "joint", "joint": {"variances": variances, "upper_bound": upper}}
     return assembled(Q, "matrix", sparsity, said, arrays, [], asked)

@@ -5,7 +5,8 @@ For orthonormal ``x_1 … x_K`` and every ``M ⪰ 0``
     Σ x_kᵀQx_k  =  Σ x_kᵀ(Q - M)x_k + ⟨M, Σ x_k x_kᵀ⟩  ≤  Σ v_{p_k}(Q - M) + tr M,
 
 because ``Σ x_k x_kᵀ ⪯ I``; v_p is the largest value of a unit vector with p nonzeros.  Any M is
-valid, so that rounding costs sharpness and nothing else.
+valid, so that rounding costs sharpness and nothing else.  Only features that are used count in the
+trace, and with a price for each use of a feature the numbers of users become part of the bound.
 """
 
 from __future__ import annotations
@@ -50,6 +51,22 @@ def rigorous(Q: Array, M: Array, at: IntArray) -> tuple[Array, float] | None:
             return A, add_up(*entries) if len(entries) > 1 else 0.0
         lift = 4 * lift + 1e-300
     return None
+
+
+def cost_of_users(Q: Array, A: Array, prices: Array, users: tuple[IntArray, IntArray]) -> float:
+    """Return a bound on the sum of ``(Q - A)_ii + price_i·u_i`` over the features that are used.
+
+    ``u_i`` is the number of components that use feature i; it is at least and at most so large, and
+    the bound holds whatever it is.
+    """
+    given = zip(Q.diagonal().tolist(), A.diagonal().tolist(), prices.tolist(), strict=True)
+    terms = [0.0, 0.0]
+    for (q, a, price), least, most in zip(given, *(u.tolist() for u in users), strict=True):
+        # It is linear in the number of users, from one of them on.
+        numbers = (max(least, 1), most) if most else ()
+        costs = [add_up(q, -a, mul_up(float(u), price)) for u in numbers]
+        terms.append(max([*costs, 0.0] if least == 0 else costs))
+    return add_up(*terms)
 
 
 def spectral_part(Q: Array, count: int) -> Array | None:

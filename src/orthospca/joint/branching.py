@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,10 +26,29 @@ class Group:
     count : int
     patterns : integer array
         Those that a set better than the best known may use, by number.
+    must, may : boolean arrays of shape (n,)
+        Features that all of them use and that they may use, by what was branched on.
     """
 
     count: int
     patterns: IntArray
+    must: BoolArray
+    may: BoolArray
+
+    @classmethod
+    def of_all(cls, count: int, patterns: IntArray, n: int) -> Group:
+        """Return a group of which nothing is decided."""
+        return cls(count, patterns, np.zeros(n, bool), np.ones(n, bool))
+
+    def using(self, feature: int, uses: bool, inside: BoolArray, count: int | None = None) -> Group:
+        """Return the same group, or so many of it, with or without a feature."""
+        here = np.arange(len(self.must)) == feature
+        return Group(
+            self.count if count is None else count,
+            self.patterns[inside[self.patterns, feature] == uses],
+            self.must | here if uses else self.must,
+            self.may if uses else self.may & ~here,
+        )
 
 
 @dataclass(eq=False)
@@ -41,6 +60,8 @@ class Node:
     groups : list of Group
     root : array of shape (n, n)
         Of the best M known.
+    prices : array of shape (n,)
+        What goes with it, for each use of a feature.
     upper : float
         Proved.
     values : list of arrays
@@ -53,19 +74,26 @@ class Node:
         The group and the feature that it was split by; -1 twice if it was not.
     children : list of Node
         What it was split into, with what turned out to hold no set.
-    matrices : list of arrays
-        Each A that something was proved with.
+    proofs : list of pairs of arrays
+        Each A that something was proved with, and its prices.
     """
 
     groups: list[Group]
     root: Array
+    prices: Array
     upper: float = math.inf
     values: list[Array] = field(default_factory=list)
     weights: list[tuple[IntArray, Array]] = field(default_factory=list)
     kept: bool = False
     cut: tuple[int, int] = (-1, -1)
     children: list[Node] = field(default_factory=list)
-    matrices: list[Array] = field(default_factory=list)
+    proofs: list[tuple[Array, Array]] = field(default_factory=list)
+
+    def users(self, disjoint: bool) -> tuple[IntArray, IntArray]:
+        """Return how many components use each feature, at least and at most."""
+        least = sum(group.count * group.must.astype(int) for group in self.groups)
+        most = sum(group.count * group.may.astype(int) for group in self.groups)
+        return np.asarray(least), np.asarray(np.minimum(most, 1) if disjoint else most)
 
 
 def split(node: Node, patterns: Patterns, disjoint: bool = False) -> list[Node] | None:
@@ -80,17 +108,16 @@ def split(node: Node, patterns: Patterns, disjoint: bool = False) -> list[Node] 
     node.cut = g, feature = choice
     group = node.groups[g]
     others = [other for h, other in enumerate(node.groups) if h != g]
-    has = inside[group.patterns, feature]
-    without = [replace(o, patterns=o.patterns[~inside[o.patterns, feature]]) for o in others]
+    without = [other.using(feature, False, inside) for other in others]
     children = []
     for number in range((1 if disjoint else group.count) + 1):
         parts = [
-            Group(count, group.patterns[which])
-            for count, which in ((number, has), (group.count - number, ~has))
+            group.using(feature, uses, inside, count)
+            for count, uses in ((number, True), (group.count - number, False))
             if count
         ]
         groups = (without if disjoint and number else others) + parts
-        child = Node(groups, node.root, node.upper, kept=node.kept)
+        child = Node(groups, node.root, node.prices, node.upper, kept=node.kept)
         if node.kept:
             node.children.append(child)
         if all(len(g.patterns) for g in groups) and not _conflict(child, inside, disjoint):
@@ -98,24 +125,25 @@ def split(node: Node, patterns: Patterns, disjoint: bool = False) -> list[Node] 
     return children
 
 
-def written(root: Node) -> tuple[Array, Array]:
-    """Return the steps of a tree, and the matrices that they rest on.
+def written(root: Node) -> tuple[Array, Array, Array]:
+    """Return the steps of a tree, and the matrices and prices that they rest on.
 
     A step is the group and the feature that a node is split by, -1 twice if it is not, -2 twice if
     another matrix follows; and the number of its matrix, or -1.  A node comes before its children.
     """
     steps: list[tuple[int, int, int]] = []
-    matrices: list[Array] = []
+    proofs: list[tuple[Array, Array]] = []
     pending = [root]
     while pending:
         node = pending.pop()
-        for A in node.matrices[:-1]:
-            steps.append((-2, -2, len(matrices)))
-            matrices.append(A)
-        steps.append((*node.cut, len(matrices) if node.matrices else -1))
-        matrices += node.matrices[-1:]
+        for proof in node.proofs[:-1]:
+            steps.append((-2, -2, len(proofs)))
+            proofs.append(proof)
+        steps.append((*node.cut, len(proofs) if node.proofs else -1))
+        proofs += node.proofs[-1:]
         pending += reversed(node.children)
-    return np.array(steps, dtype=np.int32), np.array(matrices)
+    matrices, prices = zip(*proofs, strict=True) if proofs else ((), ())
+    return np.array(steps, dtype=np.int32), np.array(matrices), np.array(prices)
 
 
 def _undecided(node: Node, inside: BoolArray) -> tuple[int, int] | None:

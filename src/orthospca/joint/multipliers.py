@@ -2,11 +2,12 @@
 
 For a set of components that have the patterns S_1 … S_K, and every ``M ⪰ 0``,
 
-    Σ x_kᵀQx_k  ≤  tr M + Σ_k λmax((Q - M) on S_k).
+    Σ x_kᵀQx_k  ≤  Σ_k [λmax((Q - M) on S_k) - (prices of S_k)] + Σ_i (M_ii + price_i·users of i),
 
-The right-hand side, with the largest eigenvalue over the patterns that are left, is convex in M.
-Here it is smoothed and minimised over some of the patterns; which M comes out is of no concern to
-validity.  It is worked with as ``M = LLᵀ``, L being its root.
+the last sum being over features that are used.  The right-hand side, with the largest bracket over
+the patterns that are left and the largest term over the numbers of users, is convex in M and in the
+prices.  Here it is smoothed and minimised over some of the patterns; which M and prices come out is
+of no concern to validity.  M is worked with as ``LLᵀ``, L being its root.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ import numpy as np
 
 from orthospca._typing import Array, IntArray
 from orthospca.model.tuning import Effort
+
+#: How much less the numbers of users are smoothed than the patterns: there is a term for each.
+COOLER = 0.3
 
 
 def first_root(n: int, scale: float) -> Array:
@@ -40,11 +44,13 @@ class Smoothed:
     Attributes
     ----------
     root : array of shape (n, n)
+    prices : array of shape (n,)
     shares : tuple of arrays
         For each group, how much each of its patterns counts; they add up to the group's count.
     """
 
     root: Array
+    prices: Array
     shares: tuple[Array, ...]
 
 
@@ -65,11 +71,13 @@ def minimise(
     larger: Array,
     index: Sequence[IntArray],
     counts: Sequence[int],
-    start: Array,
+    users: tuple[IntArray, IntArray],
+    start: tuple[Array, Array],
     scale: float,
     effort: Effort,
     enough: float = -math.inf,
     stop: Callable[[], bool] = never,
+    priced: bool = True,
 ) -> Smoothed:
     """Minimise the smoothed bound.
 
@@ -81,8 +89,10 @@ def minimise(
         The patterns of each group.
     counts : sequence of int
         Components in each group.
-    start : array of shape (n, n)
-        The root of M to begin with.
+    users : pair of integer arrays
+        Components that use each feature, at least and at most.
+    start : pair of arrays
+        The root of M and the prices to begin with.
     scale : float
         Size of the variance of one component.
     effort : Effort
@@ -91,10 +101,12 @@ def minimise(
         A value at which it stops; without an orthonormal set on the patterns there is no smallest.
     stop : callable
         Asked often; what was reached is as good as any other place.
+    priced : bool
+        Whether prices change.
     """
     from scipy.optimize import minimize  # here, since the package is imported more often than used
 
-    n, side = len(start), math.sqrt(scale)
+    n, side = len(start[0]), math.sqrt(scale)
     distinct, inverse = np.unique(np.vstack(index), axis=0, return_inverse=True)
     ends = np.cumsum([0, *(len(part) for part in index)])
     places = [inverse.ravel()[a:b] for a, b in pairwise(ends)]
@@ -103,15 +115,28 @@ def minimise(
     # What the quasi-Newton method calls small is small against 1.
     given = larger[rows, columns] / scale
     flat = (rows * order + columns).ravel()
+    inside = np.zeros((len(distinct), order))
+    np.put_along_axis(inside, distinct, 1.0, axis=1)
+    inside = inside[:, :n]
+    # A feature costs nothing if it may be unused, and else as for the fewest or the most users.
+    least, most = users
+    numbers = np.array([least * 0, np.maximum(least, 1), np.maximum(most, 1)])
+    possible = np.array([(least == 0) & (priced | (most == 0)), most > 0, most > 0])
     root = np.zeros((order, n))
     weights = np.zeros((len(distinct), width))
     shares: list[Array] = []
 
     def bound(point: Array, temperature: float) -> tuple[float, Array]:
-        root[:n] = point.reshape(n, n)
+        root[:n] = point[: n * n].reshape(n, n)
+        prices = point[n * n :]
         M = root @ root.T
         values, vectors = np.linalg.eigh(given - M[rows, columns])
-        total = float(np.einsum("ij,ij->", root, root))
+        values -= (inside @ prices)[:, None]
+        terms = np.where(possible, (numbers > 0) * M.diagonal()[:n] + numbers * prices, -math.inf)
+        cost = terms.max(axis=0)
+        used = np.exp((terms - cost) / (COOLER * temperature))
+        total = float(np.sum(cost + COOLER * temperature * np.log(used.sum(axis=0))))
+        used /= used.sum(axis=0)
         weights[:] = 0.0
         shares.clear()
         for place, count in zip(places, counts, strict=True):
@@ -127,10 +152,11 @@ def minimise(
             raise _Ended(point)
         blocks = (vectors * weights[:, None, :]) @ vectors.transpose(0, 2, 1)
         P = np.bincount(flat, blocks.ravel(), minlength=order * order).reshape(order, order)[:n, :n]
-        slope = 2 * (root[:n] - P @ root[:n])
-        return total, slope.ravel()
+        slope = 2 * ((used[1] + used[2])[:, None] * root[:n] - P @ root[:n])
+        of_prices = (used * numbers).sum(axis=0) - weights.sum(axis=1) @ inside
+        return total, np.concatenate([slope.ravel(), of_prices * priced])
 
-    point = start.ravel() / side
+    point = np.concatenate([start[0].ravel() / side, start[1] / scale])
     try:
         for temperature in effort.temperatures:
             found = minimize(
@@ -145,4 +171,5 @@ def minimise(
         bound(point, temperature)
     except _Ended as reached:
         point = reached.point
-    return Smoothed(point.reshape(n, n) * side, tuple(shares))
+    found_root = point[: n * n].reshape(n, n) * side
+    return Smoothed(found_root, point[n * n :] * scale, tuple(shares))

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.joint.bound import rigorous
+from orthospca.joint.bound import cost_of_users, rigorous
 from orthospca.joint.branching import Group, Node, split
-from orthospca.joint.multipliers import minimise
+from orthospca.joint.multipliers import first_root, minimise
 from orthospca.joint.patterns import Patterns, extended
 from orthospca.model.tuning import Effort, JointTuning
 from orthospca.numerics.rounding import UNIT, add_up, mul_up
@@ -60,7 +60,8 @@ class Bounding:
 
     def root(self) -> Node:
         """Return the whole problem."""
-        node = Node(list(self._groups), self._start, kept=self._kept)
+        prices = np.zeros(self.patterns.n)
+        node = Node(list(self._groups), self._start, prices, kept=self._kept)
         if any(len(group.patterns) == 0 for group in self._groups):
             node.upper = -math.inf
         return node
@@ -95,18 +96,22 @@ class Bounding:
             self._tighten(node, cut, getattr(self._tuning, effort), stop)
 
     def _tighten(self, node: Node, cut: float, effort: Effort, stop: Callable[[], bool]) -> None:
-        root = node.root
+        root, prices, users = node.root, node.prices, node.users(self._disjoint)
+        # Where one pattern is left for each there is nothing that a price could tell apart.
+        priced = any(len(group.patterns) > 1 for group in node.groups)
+        if not priced and prices.any():
+            root, prices = first_root(len(root), self.scale), np.zeros_like(prices)
         working = [np.zeros(0, np.intp) for _ in node.groups]
         best, idle = math.inf, 0
         for turn in range(effort.rounds + 1):
             A = self.Q - root @ root.T
-            values = [self.patterns.values(A, group.patterns) for group in node.groups]
-            upper = float(np.square(root).sum())
+            values = [self.patterns.values(A, group.patterns, prices) for group in node.groups]
+            upper = cost_of_users(self.Q, A, prices, users)
             for group, found in zip(node.groups, values, strict=True):
                 upper += group.count * float(found.max())
             idle = 0 if upper < best - 0.02 * max(best - cut, 0.0) or turn == 0 else idle + 1
             if upper < best:
-                best, node.root, node.values = upper, root, values
+                best, node.root, node.prices, node.values = upper, root, prices, values
             if best <= cut or turn == effort.rounds or idle > 1 or stop():
                 break
             for g, found in enumerate(values):
@@ -122,37 +127,40 @@ class Bounding:
                     self._larger,
                     [self.patterns.index[part] for part in chosen],
                     [group.count for group in node.groups],
-                    root,
+                    users,
+                    (root, prices),
                     self.scale,
                     effort if turn == 0 else effort.later,
                     enough=cut - self._tuning.enough * self.scale,
                     stop=stop,
+                    priced=priced,
                 )
             except np.linalg.LinAlgError:
                 # It has run away; what was found before is as good as ever.
                 break
-            root = smoothed.root
+            root, prices = smoothed.root, smoothed.prices
             node.weights = list(zip(chosen, smoothed.shares, strict=True))
         self.prove(node, cut)
 
     def prove(self, node: Node, cut: float) -> None:
-        """Turn the M of a node into a proved bound, and drop what is below the cut."""
+        """Turn M and prices of a node into a proved bound, and drop what is below the cut."""
         found = rigorous(self.Q, node.root @ node.root.T, np.arange(self.patterns.n))
         if found is None:
             return
-        A, trace = found
+        A, prices = found[0], node.prices
+        cost = cost_of_users(self.Q, A, prices, node.users(self._disjoint))
         levels = [
-            self._proved_level(A, group.patterns, values)
+            self._proved_level(A, group.patterns, values, prices)
             for group, values in zip(node.groups, node.values, strict=True)
         ]
         terms = [
             mul_up(float(g.count), level) for g, level in zip(node.groups, levels, strict=True)
         ]
-        upper = add_up(trace, *terms)
+        upper = add_up(cost, *terms)
         if not upper < math.inf:
             return
         if node.kept:
-            node.matrices.append(A)
+            node.proofs.append((A, prices))
         node.upper = min(node.upper, upper)
         groups, values = [], []
         for group, level, known in zip(node.groups, levels, node.values, strict=True):
@@ -160,21 +168,22 @@ class Bounding:
             threshold = -add_up(upper, -level, -cut)
             drop = known < threshold
             at = np.flatnonzero(drop)
-            drop[at] = self.patterns.proved_below(A, group.patterns[at], threshold)
+            drop[at] = self.patterns.proved_below(A, group.patterns[at], threshold, prices)
             groups.append(replace(group, patterns=group.patterns[~drop]))
             values.append(known[~drop])
         node.groups, node.values = groups, values
         if any(len(group.patterns) == 0 for group in groups):
             node.upper = min(node.upper, cut)
 
-    def _proved_level(self, A: Array, which: IntArray, values: Array) -> float:
-        """A number that no pattern of a group exceeds."""
+    def _proved_level(self, A: Array, which: IntArray, values: Array, prices: Array) -> float:
+        """A number that no pattern of a group exceeds, less what it costs."""
         top = float(values.max())
-        slack = 64 * (self.patterns.width + 4) ** 2 * UNIT * float(np.abs(A).max(initial=0.0))
+        size = float(np.abs(A).max(initial=0.0)) + float(np.abs(prices).max(initial=0.0))
+        slack = 64 * (self.patterns.width + 4) ** 2 * UNIT * size
         pending = which
         for _ in range(40):
             level = top + slack
-            pending = pending[~self.patterns.proved_below(A, pending, level)]
+            pending = pending[~self.patterns.proved_below(A, pending, level, prices)]
             if len(pending) == 0:
                 return level
             slack *= 4

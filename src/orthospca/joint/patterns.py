@@ -16,6 +16,7 @@ import numpy as np
 
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.numerics.rigor import proved_below_stacked
+from orthospca.numerics.rounding import lowered
 
 #: Matrices whose eigenvalues are computed, or bounded, at once.
 AT_ONCE = 20_000
@@ -99,22 +100,28 @@ class Patterns:
         """The features of one set."""
         return self.index[i, : self.sizes[i]]
 
-    def values(self, A: Array, which: IntArray) -> Array:
-        """Largest eigenvalue of A on each of some sets."""
+    def values(self, A: Array, which: IntArray, prices: Array) -> Array:
+        """Largest eigenvalue of A on each of some sets, less what its features cost."""
         larger, index = extended(A, self.width), self.index[which]
         found = np.empty(len(which))
         for start in range(0, len(which), AT_ONCE):
             rows = index[start : start + AT_ONCE]
             matrices = larger[rows[:, :, None], rows[:, None, :]]
             found[start : start + AT_ONCE] = np.linalg.eigvalsh(matrices)[:, -1]
-        return found
+        return found - self.inside[which] @ prices
 
-    def proved_below(self, A: Array, which: IntArray, threshold: float) -> BoolArray:
-        """Where it is proved that ``λmax(A on S) < threshold``."""
+    def proved_below(self, A: Array, which: IntArray, threshold: float, prices: Array) -> BoolArray:
+        """Where it is proved that ``λmax(A on S) < threshold + (the prices of S)``."""
+        inside = self.inside[which]
+        sizes = inside @ np.abs(prices) + abs(threshold)
+        levels = lowered(
+            np.asarray(inside @ prices + threshold, float), self.n, np.asarray(sizes, float)
+        )
         larger, index = extended(A, self.width), self.index[which]
         proved = np.empty(len(which), dtype=bool)
         for start in range(0, len(which), AT_ONCE):
             rows = index[start : start + AT_ONCE].T
             stack = larger[rows[:, None, :], rows[None, :, :]]
-            proved[start : start + AT_ONCE] = proved_below_stacked(stack, threshold, 0.0)
+            part = levels[start : start + AT_ONCE]
+            proved[start : start + AT_ONCE] = proved_below_stacked(stack, part, 0.0)
         return proved

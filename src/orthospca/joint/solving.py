@@ -345,7 +345,8 @@ class JointSolve:
         """Branch on patterns; M is one to begin with."""
         scale = self._scale
         groups = [
-            PatternGroup(count, slot.patterns(patterns.inside)) for slot, count in self._different
+            PatternGroup.of_all(count, slot.patterns(patterns.inside), patterns.n)
+            for slot, count in self._different
         ]
         start = first_root(len(places), scale) if M is None or not M.any() else root_of(M)
         part = self.Q[np.ix_(places, places)]

@@ -182,7 +182,9 @@ def proved_below_on_supports(
     return proved
 
 
-def proved_below_stacked(stack: Array, threshold: float, radius: float | Array) -> BoolArray:
+def proved_below_stacked(
+    stack: Array, threshold: float | Array, radius: float | Array
+) -> BoolArray:
     """Test ``λmax(stack[:, :, b]) < threshold`` for each b by a shifted Cholesky factorisation.
 
     The batch is the last axis, so that each step is one vector operation; only the lower triangles
