@@ -104,8 +104,12 @@ def plan_blocks_of_data(
 
 
 def _checked(blocks: Blocks, covariance: DataCovariance) -> Blocks:
-    """Refuse blocks with a larger entry between them than they say: those of another covariance."""
-    found = blocks_of_data(covariance, blocks.threshold)
+    """Refuse blocks with a larger entry between them than they say: those of another covariance.
+
+    Entries that were formed in another way may be on the other side of the threshold by rounding.
+    """
+    rounding = 4 * covariance.relative_radius * float(covariance.diagonal.max())
+    found = blocks_of_data(covariance, blocks.threshold + rounding)
     for part in found.blocks:
         labels = blocks.labels[part]
         if (labels != labels[0]).any():
