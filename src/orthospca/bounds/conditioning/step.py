@@ -162,8 +162,9 @@ def by_rules(matrix: Array, roots: Array, room: int, tuning: WalkTuning) -> Elim
         # Little has changed: another round would not find more.  Weighted sums may.
         if len(left) > tuning.largest_weighted:
             break
-        W = _magnitudes(matrix[left[:, None], left], roots[left])
-        rows = WeightedRows(W, room, tuning.weight_rounds)
+        if len(left) < before:
+            part = matrix[left[:, None], left]
+        rows = WeightedRows(_magnitudes(part, roots[left]), room, tuning.weight_rounds)
         if rows.closed:
             return CLOSED
         stays = rows.stays()

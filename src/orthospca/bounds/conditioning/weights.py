@@ -55,14 +55,14 @@ class WeightedRows:
                 return
 
     def _look(self) -> None:
-        """Add up the largest products of each row; note the smallest in the sum and the next."""
+        """Add up the largest products of each row; keep them, and the next one before them."""
         m, count = len(self._magnitudes), self._count
         self._products = self._magnitudes * self._weights
         ordered = self._products.copy()
         # The one that is next after those in the sum is the row's own zero if all others are in.
-        ordered.partition((m - count - 1, m - count), axis=1)
-        self._sums = ordered[:, m - count :].sum(axis=1)
-        self._last, self._next = ordered[:, m - count], ordered[:, m - count - 1]
+        ordered.partition(m - count - 1, axis=1)
+        self._largest, self._next = ordered[:, m - count :], ordered[:, m - count - 1]
+        self._sums = self._largest.sum(axis=1)
 
     def stays(self) -> BoolArray:
         """Whether an R with ``ρ(A_R) ≥ 1`` can contain each index.
@@ -71,7 +71,7 @@ class WeightedRows:
         to share its sum with it stays below 1.
         """
         own = self._sums / self._limit * (1 + relative_error(4))
-        others = np.maximum(self._sums - self._last, 0.0)
+        others = np.maximum(self._sums - self._largest.min(axis=1), 0.0)
         others += relative_error(self._count + 4) * self._sums
         fits = others[:, None] + self._magnitudes * own < self._limit * self._weights[:, None]
         np.fill_diagonal(fits, True)
@@ -82,7 +82,7 @@ class WeightedRows:
 
         It does if all other rows stay below 1 without it.
         """
-        in_sum = self._products >= self._last[:, None]
+        in_sum = self._products > self._next[:, None]
         without = self._sums[:, None] - np.where(in_sum, self._products - self._next[:, None], 0.0)
         without += relative_error(self._count + 4) * self._sums[:, None]
         fits = without < self._limit * self._weights[:, None]
