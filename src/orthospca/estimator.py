@@ -15,6 +15,7 @@ from orthospca._methods import Method
 from orthospca._typing import AnyArray
 from orthospca.blocks.partition import Blocks
 from orthospca.data.moments import RunningMoments, validate_weights
+from orthospca.data.problem import diagonal_of
 from orthospca.facade import solve_with
 from orthospca.fitting import (
     Observed,
@@ -378,7 +379,9 @@ class OrthogonalSparsePCA(SparseScores):
         self, data: Observed, dtype: Any, settings: Settings, watch: Watch, teller: ProgressPrinter
     ) -> OrthogonalSparsePCA:
         """Solve, and keep what was found."""
-        if self.covariance == "empirical" and (seen := unevenness(data.variances, self._names)):
+        if self.covariance == "empirical" and (
+            seen := unevenness(diagonal_of(data.Q), self._names)
+        ):
             warnings.warn(f"{seen}: {UNEVEN}", UserWarning, stacklevel=3)
         precomputed = self.covariance == "precomputed"
         Q, contrast = data.Q, ""

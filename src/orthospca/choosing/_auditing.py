@@ -15,13 +15,13 @@ from orthospca.choosing._loadings import Loadings, basis_of
 from orthospca.choosing._running import Share, heartbeat, worst
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
+from orthospca.data.problem import diagonal_of, variances_of
 from orthospca.facade import solve_with
 from orthospca.joint.bound import spectral_bound
 from orthospca.model.demands import NOT_ORTHOGONAL
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_covariance
-from orthospca.numerics.exact import variance_down
 from orthospca.numerics.rounding import add_up, mul_up, raised, relative_error, root_of_squares_up
 from orthospca.paths.links import Links
 from orthospca.routes import is_formed
@@ -88,7 +88,7 @@ class Search:
                 result = links.with_upper(result, known)
             results.append(result)
         added = np.full(len(X), math.nan)
-        added[kept] = self._variances(basis)
+        added[kept] = variances_of(self.given, basis)
         notes = [
             f"component {self.read.numbers[k]} is a combination of those before it"
             for k in np.setdiff1d(np.arange(len(X)), kept)
@@ -96,13 +96,13 @@ class Search:
         return {
             "loadings": X,
             "numbers": self.read.numbers,
-            "variances": np.array(self._variances(X)),
+            "variances": np.array(variances_of(self.given, X)),
             "added": added,
             "cosines": cosines,
             "results": tuple(replace(result, feature_names=self.names) for result in results),
             "joint_variance": float(np.nansum(added)),
             "joint_upper_bound": self._joint_bound(sizes, [bounds[p] for p in sizes]),
-            "total_variance": self._total(),
+            "total_variance": float(diagonal_of(self.given).sum()),
             "notes": (*self.read.notes, *notes),
             "status": worst([r.status for r in results], self.stopped),
         }
@@ -139,16 +139,6 @@ class Search:
             known = result.joint_upper_bound
             upper = upper if math.isnan(known) else min(upper, known)
         return upper
-
-    def _variances(self, vectors: Array) -> list[float]:
-        if isinstance(self.given, DataCovariance):
-            return self.given.variances(list(vectors))
-        return [variance_down(self.given, x) for x in vectors]
-
-    def _total(self) -> float:
-        if isinstance(self.given, DataCovariance):
-            return float(self.given.diagonal.sum())
-        return float(np.trace(self.given))
 
 
 def ordinary_bound(

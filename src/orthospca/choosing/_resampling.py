@@ -19,7 +19,6 @@ from orthospca.choosing._running import TOO_LATE, Share, end_of, heartbeat, run_
 from orthospca.choosing.selection import Counter
 from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
-from orthospca.data.sparse import SparseColumns
 from orthospca.facade import solve_with
 from orthospca.model.demands import DEMANDED, Demands
 from orthospca.model.result import Result, Status
@@ -76,7 +75,7 @@ class Rows:
                     "correlation must be that of X, a DataCovariance with correlation=False"
                 )
             correlation = X.correlation
-            if not isinstance(X.source, LocalColumns | SparseColumns):
+            if not isinstance(X.source, LocalColumns):
                 raise InputError("X must be in memory, got data in chunks: take some of its rows")
             X = X.source.data
         elif not sparse.issparse(X):

@@ -19,6 +19,7 @@ from orthospca.choosing._loadings import Loadings
 from orthospca.choosing._running import announced, end_of
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
+from orthospca.data.problem import read_covariance
 from orthospca.model import views
 from orthospca.model.demands import NOT_ORTHOGONAL
 from orthospca.model.result import Result, Status, format_gap
@@ -26,7 +27,6 @@ from orthospca.model.settings import Settings
 from orthospca.model.validation import (
     names_of,
     validate_choice,
-    validate_covariance,
     validate_flag,
     validate_names,
     validate_nonnegative,
@@ -311,5 +311,5 @@ def _covariance(Q: Any, correlation: Any) -> Array | DataCovariance:
     if isinstance(Q, DataCovariance) or (square and not sparse.issparse(Q)):
         if correlation and not getattr(Q, "correlation", False):
             raise InputError("correlation=True needs observations, got a covariance")
-        return Q if isinstance(Q, DataCovariance) else validate_covariance(Q)
+        return read_covariance(Q)
     return DataCovariance(Q, correlation=correlation)

@@ -27,6 +27,7 @@ from fractions import Fraction
 
 from orthospca._typing import Array
 from orthospca.data.covariance import DataCovariance
+from orthospca.data.problem import diagonal_of
 from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.result import Component, Result, Status
 from orthospca.model.tolerance import Tolerance
@@ -73,12 +74,9 @@ class Links:
         demands: Demands = NO_DEMANDS,
     ) -> None:
         self._averages = not demands.include and demands.previous is None
-        if isinstance(covariance, DataCovariance):
-            # The smallest variance is rounded downwards, which leaves the averaging bound true.
-            radius = covariance.relative_radius
-            self._smallest = float(covariance.diagonal.min()) * (1 - radius)
-        else:
-            self._smallest = float(covariance.diagonal().min())
+        # The smallest variance is rounded downwards, which leaves the averaging bound true.
+        radius = covariance.relative_radius if isinstance(covariance, DataCovariance) else 0.0
+        self._smallest = float(diagonal_of(covariance).min()) * (1 - radius)
         self._tolerance = tolerance
 
     def met(self, lower: float, upper: float) -> bool:
