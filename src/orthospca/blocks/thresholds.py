@@ -62,7 +62,16 @@ def validate_threshold(
     """
     given: float | str | Blocks = threshold
     if isinstance(threshold, Blocks):
-        _refuse_others(threshold, n_features, formed)
+        known, inside = len(threshold.labels), threshold.inside
+        if known != n_features:
+            raise InputError(
+                f"threshold: the blocks are those of {known} features, Q has {n_features}"
+            )
+        if not formed and inside != "kept":
+            raise InputError(
+                f"threshold: blocks of data with {n_features} features, too many for a matrix, "
+                f"must keep the entries inside them, got inside={inside!r}"
+            )
     elif not isinstance(threshold, str):
         given = validate_nonnegative("threshold", threshold)
     elif threshold != "auto":
@@ -71,19 +80,6 @@ def validate_threshold(
         shown = "blocks" if isinstance(given, Blocks) else given
         raise InputError(f"threshold must be 0.0 with method 'deflation', got {shown}")
     return given
-
-
-def _refuse_others(blocks: Blocks, n_features: int, formed: bool) -> None:
-    """Refuse the blocks of another problem, and those that the matrix would be needed for."""
-    if len(blocks.labels) != n_features:
-        raise InputError(
-            f"threshold: the blocks are those of {len(blocks.labels)} features, Q has {n_features}"
-        )
-    if not formed and blocks.inside != "kept":
-        raise InputError(
-            f"threshold: blocks of data with {n_features} features, too many for a matrix, must "
-            f"keep the entries inside them, got inside={blocks.inside!r}"
-        )
 
 
 def plan_blocks_of_data(

@@ -22,7 +22,12 @@ from orthospca.model.given import vectors_of
 from orthospca.model.journal import Callback
 from orthospca.model.settings import Settings
 from orthospca.model.table import MOST_ROWS
-from orthospca.model.validation import validate_integer, validate_names, validate_nonnegative
+from orthospca.model.validation import (
+    names_at,
+    validate_integer,
+    validate_names,
+    validate_nonnegative,
+)
 from orthospca.numerics.rigor import ORTHOGONALITY
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.paths.shown import Shown, Table
@@ -97,12 +102,11 @@ class Alternatives(Shown):
 
     def names(self, features: IntArray) -> list[str]:
         """Return the names of some features, or their numbers."""
-        if self.feature_names is None:
-            return [str(int(j)) for j in features]
-        return [self.feature_names[int(j)] for j in features]
+        return names_at(self.feature_names, features)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the list as plain data, for JSON."""
+        used = np.flatnonzero(self.frequencies > 0)
         return {
             "tolerance": self.tolerance,
             "level": self.level if math.isfinite(self.level) else None,
@@ -112,10 +116,9 @@ class Alternatives(Shown):
                 {"variance": float(variance), "features": self.names(support)}
                 for support, variance in zip(self.supports, self.variances, strict=True)
             ],
-            "frequencies": {
-                self.names(np.array([j]))[0]: float(self.frequencies[j])
-                for j in np.flatnonzero(self.frequencies > 0)
-            },
+            "frequencies": dict(
+                zip(self.names(used), self.frequencies[used].tolist(), strict=True)
+            ),
         }
 
     def _claim(self) -> str:

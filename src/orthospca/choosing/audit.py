@@ -15,7 +15,7 @@ from orthospca._errors import InputError
 from orthospca._methods import Method, Objective
 from orthospca._typing import Array
 from orthospca.choosing._auditing import Search, bound_of
-from orthospca.choosing._loadings import Loadings
+from orthospca.choosing._loadings import read_loadings
 from orthospca.choosing._running import announced, end_of
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
@@ -288,10 +288,10 @@ def audit(
     given = _covariance(Q, correlation)
     n = given.shape[0]
     names = validate_names(feature_names, n, names_of(Q))
-    read = Loadings.read(loadings, n, names, zero)
-    if len(read.vectors) > n:
-        raise InputError(f"loadings must be at most {n} components, got {len(read.vectors)}")
-    search = Search(given, read, settings, names, end, callback, objective == Objective.JOINT)
+    read = read_loadings(loadings, n, names, zero)
+    if len(read[0]) > n:
+        raise InputError(f"loadings must be at most {n} components, got {len(read[0])}")
+    search = Search(given, *read, settings, names, end, callback, objective == Objective.JOINT)
     return Audit(**search.run(), feature_names=names, runtime=time.perf_counter() - began)
 
 

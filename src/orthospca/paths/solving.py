@@ -28,7 +28,7 @@ from orthospca.model.validation import (
     validate_names,
 )
 from orthospca.numerics.rounding import add_up
-from orthospca.paths.links import Links, taken_over
+from orthospca.paths.links import Links, at_once, taken_over
 from orthospca.paths.result import SparsityPath
 from orthospca.routes import formed_if_needed, is_formed
 from orthospca.wide.stage import WideProblem
@@ -254,7 +254,11 @@ class _Climb:
             nonlocal met
             callback = self.callback
             self.stop |= callback is not None and bool(callback(sparsity, progress))
-            met = not self.stop and self.count == 1 and self.links.met(progress.lower, known)
+            met = (
+                not self.stop
+                and self.count == 1
+                and self.links.tolerance.met(progress.lower, known)
+            )
             return self.stop or met
 
         binding = self.demands.binding
@@ -278,17 +282,9 @@ class _Climb:
             return None
         if point.status is not Status.OPTIMAL:
             point = replace(point, status=Status.TIME_LIMIT)
-        return replace(
-            larger,
-            stages=(point,),
-            sparsity=(sparsity,),
-            status=point.status,
-            exhausted=False,
-            guarantee=add_up(point.upper_bound, -point.variance),
-            runtime=0.0,
-            history=(),
-            known_path=larger.known_path[:sparsity],
-        )
+        short = add_up(point.upper_bound, -point.variance)
+        found = {"stages": (point,), "status": point.status, "guarantee": short}
+        return at_once(larger, sparsity, **found, exhausted=False)
 
 
 def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
