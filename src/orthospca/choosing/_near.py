@@ -60,7 +60,7 @@ class NearSearch:
 
     Parameters
     ----------
-    problem : Problem or DataProblem
+    problem : Problem
     previous : array of shape (n, k)
         Components that the vectors must be orthogonal to, as columns.
     settings : Settings
