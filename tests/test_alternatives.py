@@ -18,7 +18,7 @@ from helpers.seeds import split
 from orthospca import DataCovariance, alternatives, datasets, solve
 from orthospca._errors import InputError
 from orthospca.choosing._near import NearSearch
-from orthospca.data.problem import DataProblem
+from orthospca.data.problem import Problem
 from orthospca.interface.cli import app
 from orthospca.model.limits import Watch
 from orthospca.model.settings import Settings
@@ -133,7 +133,7 @@ def test_wide_data(cheap: bool) -> None:
     if not cheap:
         tuning = replace(DEFAULT, wide=replace(DEFAULT.wide, cheap_products=0.0))
     settings = Settings.validate(gap=1e-6, tuning=tuning)
-    search = NearSearch(DataProblem(data, (3,)), np.zeros((4100, 0)), settings, Watch())
+    search = NearSearch(Problem(data, (3,)), np.zeros((4100, 0)), settings, Watch())
     found = search.run(0.02, 1000)
     matrix = np.cov(rows[:, :300], rowvar=False)
     expected = alternatives(matrix, 3, 0.02)

@@ -922,7 +922,7 @@ def test_the_seed_reaches_the_search():
     """Tests that whole numbers and generators become the seed of the search."""
     drawn = int(np.random.RandomState(3).randint(2**31))
     for given, seed in ((None, 0), (7, 7), (np.random.RandomState(3), drawn)):
-        assert OrthogonalSparsePCA(random_state=given)._settings().random_state == seed
+        assert OrthogonalSparsePCA(random_state=given)._asked()[0].random_state == seed
 
 
 def test_fit_forgets_parts(wine):

@@ -15,6 +15,7 @@ from orthospca._methods import Method
 from orthospca._typing import AnyArray
 from orthospca.blocks.partition import Blocks
 from orthospca.data.moments import RunningMoments, validate_weights
+from orthospca.data.problem import diagonal_of
 from orthospca.facade import solve_with
 from orthospca.fitting import (
     Observed,
@@ -354,13 +355,7 @@ class OrthogonalSparsePCA(SparseScores):
         validate_choice("covariance", self.covariance, COVARIANCES)
         validate_choice("method", self.method, ORTHOGONAL_METHODS)
         validate_choice("missing", self.missing, MISSING)
-        settings = self._settings()
         count: Any = self._most_for_share if self._share else self.n_components
-        joint = settings.objective == "joint"
-        teller = ProgressPrinter(type(self).__name__, count, self.verbose, together=joint)
-        return settings, settings.watch(teller if teller.is_heard else None), teller
-
-    def _settings(self) -> Settings:
         if not self._share:
             validate_integer("n_components", self.n_components, 1)
         elif self.proof or self.objective != "stagewise" or self.relation == "uncorrelated":
@@ -372,13 +367,17 @@ class OrthogonalSparsePCA(SparseScores):
         if seed is not None and not isinstance(seed, int | np.integer):
             seed = int(check_random_state(seed).randint(2**31))
         given = {name: getattr(self, name) for name in SETTINGS}
-        return Settings.validate(tuning=self._tuning, random_state=seed, **given)
+        settings = Settings.validate(tuning=self._tuning, random_state=seed, **given)
+        joint = settings.objective == "joint"
+        teller = ProgressPrinter(type(self).__name__, count, self.verbose, together=joint)
+        return settings, settings.watch(teller if teller.is_heard else None), teller
 
     def _find(
         self, data: Observed, dtype: Any, settings: Settings, watch: Watch, teller: ProgressPrinter
     ) -> OrthogonalSparsePCA:
         """Solve, and keep what was found."""
-        if self.covariance == "empirical" and (seen := unevenness(data.variances, self._names)):
+        seen = unevenness(diagonal_of(data.Q), self._names)
+        if seen and self.covariance == "empirical":
             warnings.warn(f"{seen}: {UNEVEN}", UserWarning, stacklevel=3)
         precomputed = self.covariance == "precomputed"
         Q, contrast = data.Q, ""

@@ -27,7 +27,7 @@ from orthospca.certificate.joint import (
 from orthospca.certificate.recorder import Recorder
 from orthospca.data.contrast import contrasted
 from orthospca.data.covariance import DataCovariance
-from orthospca.data.problem import DataProblem
+from orthospca.data.problem import Problem, diagonal_of
 from orthospca.joint.bound import spectral_bound
 from orthospca.joint.branching import written
 from orthospca.joint.solving import solve_jointly
@@ -36,7 +36,6 @@ from orthospca.model.demands import DEMANDED, NO_DEMANDS, Demands
 from orthospca.model.journal import Callback
 from orthospca.model.limits import Watch
 from orthospca.model.printing import ProgressPrinter
-from orthospca.model.problem import Problem
 from orthospca.model.result import Component, Result, Status, noted
 from orthospca.model.settings import Settings
 from orthospca.model.validation import names_of, validate_names, validate_path
@@ -44,11 +43,10 @@ from orthospca.numerics.exact import total_down
 from orthospca.numerics.rounding import add_up
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.routes import (
-    can_do_without,
     certified_by,
+    formed_if_needed,
     is_formed,
     needs_matrix,
-    read_matrix,
     stages_of_data,
     stages_of_matrix,
 )
@@ -274,9 +272,8 @@ def solve_with(
         What is asked beyond the sparsity: arguments of :func:`solve`, or validated.
     """
     watch = watch or settings.watch(callback)
-    reader = DataProblem if isinstance(Q, DataCovariance) else Problem
     with watch.listening():
-        given = reader.validate(Q, sparsity, n_components)
+        given = Problem.validate(Q, sparsity, n_components)
         names = validate_names(names, given.n_features, given.feature_names)
         if not isinstance(asked, Demands):
             asked = Demands.validate(given.sparsity, given.n_features, names, **asked)
@@ -288,13 +285,11 @@ def solve_with(
         in_turn = settings.objective is Objective.STAGEWISE
         if not in_turn:
             _refuse_what_needs_stages(threshold, settings, resume)
-        problem = given
-        if isinstance(given, DataProblem) and formed:
-            problem = read_matrix(given, settings, watch)
-            if isinstance(problem, DataProblem) and not can_do_without(settings, threshold, asked):
-                found = Found((), False, math.nan, watch.verdict() or Status.TIME_LIMIT)
-                return _Solve(problem, settings, watch).result(found, NO_MATRIX)
-        solving = _Solve(problem, settings, watch)
+        Q = formed_if_needed(given.covariance, formed, settings, threshold, asked, watch)
+        if Q is None:
+            found = Found((), False, math.nan, watch.verdict() or Status.TIME_LIMIT)
+            return _Solve(given, settings, watch).result(found, NO_MATRIX)
+        solving = _Solve(replace(given, covariance=Q), settings, watch)
         with single_threaded_blas():
             if not in_turn:
                 return solving.together(resume)
@@ -306,7 +301,7 @@ def solve_with(
 class _Solve:
     """A validated problem, how it is to be solved, and its clock."""
 
-    problem: Problem | DataProblem
+    problem: Problem
     settings: Settings
     watch: Watch
 
@@ -320,10 +315,12 @@ class _Solve:
     ) -> Result:
         """Find one component after another."""
         problem, settings, watch = self.problem, self.settings, self.watch
-        if isinstance(problem, DataProblem):
-            stages = stages_of_data(problem, threshold, settings, watch, learnt)
+        Q = problem.covariance
+        if isinstance(Q, DataCovariance):
+            wide = learnt or WideProblem(Q, max(problem.sparsity), settings)
+            stages = stages_of_data(wide, problem.demands, threshold, settings, watch)
         else:
-            stages = stages_of_matrix(problem, threshold, settings, watch)
+            stages = stages_of_matrix(Q, problem, threshold, settings, watch)
         recorder = self._recorder(resume) if settings.proof else None
         if recorder is not None:
             known = recorder.finished or known
@@ -339,26 +336,24 @@ class _Solve:
         """Find components that are chosen with regard to those after them."""
         problem, settings = self.problem, self.settings
         certificate: Certificate | None = None
-        if isinstance(problem, DataProblem):
-            wide = WideProblem(problem.covariance, max(problem.sparsity), settings)
-            way = (problem.sparsity, settings, self.watch, problem.demands)
-            joint = solve_wide_jointly(wide, *way)
+        Q, limits, told = problem.covariance, problem.sparsity, problem.demands.manifest()
+        way = (limits, settings, self.watch, problem.demands)
+        if isinstance(Q, DataCovariance):
+            joint = solve_wide_jointly(WideProblem(Q, max(limits), settings), *way)
             found = Found(joint.components, False, math.nan, joint.status)
             return self.result(found, joint.note, None, joint.upper)
-        given = (problem.covariance, problem.sparsity, settings, self.watch, problem.demands)
         if settings.objective is Objective.LEXICOGRAPHIC:
-            answer = solve_lexicographically(*given)
+            answer = solve_lexicographically(Q, *way)
             if settings.proof:
                 certificate = self._recorder().close(answer.found)
             upper = self._bound_of_all(answer.found)
             return self.result(answer.found, answer.note, certificate, upper)
-        Q, limits, told = problem.covariance, problem.sparsity, problem.demands.manifest()
         saved = None if resume is None else read_saved_set(resume, Q, limits, told)
         if saved is None:
-            joint = solve_jointly(*given)
+            joint = solve_jointly(Q, *way)
         else:
             known = list(saved.arrays["components.npy"])
-            joint = solve_jointly(*given, known, claimed_of_sets(saved))
+            joint = solve_jointly(Q, *way, known, claimed_of_sets(saved))
         vectors = [component.vector for component in joint.components]
         if settings.proof and joint.tree is not None:
             tree = (*written(joint.tree), joint.upper)
@@ -395,7 +390,7 @@ class _Solve:
             runtime=self.watch.clock.elapsed,
             history=tuple(self.watch.journal.history),
             feature_names=problem.feature_names,
-            total_variance=problem.total_variance,
+            total_variance=float(diagonal_of(problem.covariance).sum()),
             note=note,
             known_path=found.path,
             certificate=certificate,
@@ -408,12 +403,13 @@ class _Solve:
     def _recorder(self, resume: Path | None = None) -> Recorder:
         """What keeps the certificate."""
         problem = self.problem
-        given = (*certified_by(problem), problem.sparsity, self.settings)
+        given = (*certified_by(problem.covariance), problem.sparsity, self.settings)
         return Recorder(*given, resume, problem.demands)
 
     def _bound_of_all(self, found: Found) -> float:
         """A bound on the total variance of every set, where it costs little."""
         problem, count = self.problem, len(found.components)
+        Q = problem.covariance
         deflated = self.settings.method is Method.DEFLATION
         if deflated or problem.demands.uncorrelated or count == 0:
             return math.nan
@@ -424,12 +420,12 @@ class _Solve:
             upper = add_up(*([found.components[0].upper_bound] * count), 0.0)
         n = problem.n_features
         in_time = n <= LARGEST_SPECTRUM and self.watch.has_time_for(4.0 * n**3)
-        if isinstance(problem, Problem) and count > 1 and (n <= SMALL_SPECTRUM or in_time):
-            upper = min(upper, spectral_bound(problem.covariance, count))
+        if not isinstance(Q, DataCovariance) and count > 1 and (n <= SMALL_SPECTRUM or in_time):
+            upper = min(upper, spectral_bound(Q, count))
         return max(upper, total_down(component.variance for component in found.components))
 
 
-def _climb(given: Problem | DataProblem, settings: Settings) -> tuple[Component, ...]:
+def _climb(given: Problem, settings: Settings) -> tuple[Component, ...]:
     """Prove all sparsities of the first component up to one: what is behind ``Result.path``."""
     settings, asked = replace(settings, rungs=True, proof=False), given.demands.of_first()
     if asked.nonnegative:
@@ -441,12 +437,11 @@ def _climb(given: Problem | DataProblem, settings: Settings) -> tuple[Component,
     return solve_with(given.covariance, given.sparsity[0], 1, settings, asked=asked).known_path
 
 
-def _on_ties(problem: Problem | DataProblem) -> str:
+def _on_ties(problem: Problem) -> str:
     """A note if single features are asked for and none has more variance, as in correlations."""
-    Q = problem.covariance
     if min(problem.sparsity) > 1 or problem.n_features == 1:
         return ""
-    variances = Q.diagonal if isinstance(Q, DataCovariance) else np.diagonal(Q)
+    variances = diagonal_of(problem.covariance)
     varying = variances[variances != 0]
     if not len(varying) or np.ptp(varying) > TIED * np.abs(varying).max():
         return ""

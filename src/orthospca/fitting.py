@@ -43,11 +43,6 @@ class Observed:
     scale: Array
     note: str = ""
 
-    @property
-    def variances(self) -> Array:
-        """The diagonal of Q."""
-        return self.Q.diagonal if isinstance(self.Q, DataCovariance) else np.diagonal(self.Q)
-
     def on_constants(self, names: Names) -> str:
         """A note that lists the constant features, which get no loading."""
         Q = self.Q

@@ -15,11 +15,10 @@ from orthospca.blocks.partitioned import PartitionedData, PartitionedMatrix
 from orthospca.blocks.pool import BlockStages
 from orthospca.blocks.thresholds import plan_blocks, plan_blocks_of_data
 from orthospca.data.covariance import DataCovariance
-from orthospca.data.problem import DataProblem
+from orthospca.data.problem import Problem
 from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.limits import Watch
 from orthospca.model.memory import size_of
-from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_covariance
 from orthospca.search.nonnegative import NonnegativeStages
@@ -37,11 +36,10 @@ NOT_SPLIT = "what is asked of loadings or scores is solved on the whole matrix"
 FASTEST = 1e11
 
 
-def certified_by(problem: Problem | DataProblem) -> tuple[Array, str]:
+def certified_by(covariance: Array | DataCovariance) -> tuple[Array, str]:
     """Q, or B of ``Q = BᵀB``: the data, centred and scaled; and which of them it is."""
-    if isinstance(problem, Problem):
-        return problem.covariance, "matrix"
-    covariance = problem.covariance
+    if not isinstance(covariance, DataCovariance):
+        return covariance, "matrix"
     m, n = covariance.n_samples, covariance.n_features
     if 8 * m * n > LARGEST_FACTOR:
         raise InputError(
@@ -98,19 +96,21 @@ def is_formed(
     return True
 
 
-def read_matrix(problem: DataProblem, settings: Settings, watch: Watch) -> Problem | DataProblem:
-    """Form the matrix of a problem given by data, or leave it where that takes too long.
-
-    Parameters
-    ----------
-    problem : DataProblem
-    settings : Settings
-    watch : Watch
-    """
-    matrix = formed_in_time(problem.covariance, settings, watch)
-    if matrix is None:
-        return problem
-    return Problem(matrix, problem.sparsity, problem.feature_names, problem.demands)
+def formed_if_needed(
+    Q: Array | DataCovariance,
+    formed: bool,
+    settings: Settings,
+    threshold: Any,
+    demands: Demands,
+    watch: Watch,
+) -> Array | DataCovariance | None:
+    """Form the matrix of data, or leave them if that takes too long; None if nothing else does."""
+    if not (formed and isinstance(Q, DataCovariance)):
+        return Q
+    matrix = formed_in_time(Q, settings, watch)
+    if matrix is not None:
+        return matrix
+    return Q if can_do_without(settings, threshold, demands) else None
 
 
 def formed_in_time(Q: DataCovariance, settings: Settings, watch: Watch) -> Array | None:
@@ -129,10 +129,9 @@ def formed_in_time(Q: DataCovariance, settings: Settings, watch: Watch) -> Array
 
 
 def stages_of_matrix(
-    problem: Problem, threshold: float | str | Blocks, settings: Settings, watch: Watch
+    Q: Array, problem: Problem, threshold: float | str | Blocks, settings: Settings, watch: Watch
 ) -> Stages:
     """Choose the way through a problem given by its matrix."""
-    Q = problem.covariance
     if settings.method is Method.DEFLATION:
         return DeflatedStages(Q, settings, watch)
     demands = problem.demands
@@ -145,7 +144,7 @@ def stages_of_matrix(
         return way(Q, settings, watch, why)
     if settings.proof:
         return MatrixStages(Q, settings, watch, _not_split(threshold))
-    plan = plan_blocks(problem, threshold, settings)
+    plan = plan_blocks(Q, problem.sparsity, threshold, settings)
     if settings.method is Method.ENUMERATION:
         sizes = [problem.n_features] if plan.blocks is None else set(plan.blocks.sizes.tolist())
         for size in sizes:
@@ -177,20 +176,19 @@ def _not_split(
 
 
 def stages_of_data(
-    problem: DataProblem,
+    wide: WideProblem,
+    demands: Demands,
     threshold: float | str | Blocks,
     settings: Settings,
     watch: Watch,
-    learnt: WideProblem | None,
 ) -> Stages:
     """Choose the way through a problem whose matrix is not formed."""
-    wide = learnt or WideProblem(problem.covariance, max(problem.sparsity), settings)
-    if problem.demands.nonnegative:
+    if demands.nonnegative:
         return WideNonnegativeStages(wide, settings, watch, _not_split(threshold, NOT_SPLIT))
     if settings.proof:
         return WideStages(wide, settings, watch, _not_split(threshold))
-    plan = plan_blocks_of_data(problem.covariance, threshold, settings.tolerance)
-    if plan.blocks is None or (across := _across(plan.blocks, problem.demands)):
+    plan = plan_blocks_of_data(wide.covariance, threshold, settings.tolerance)
+    if plan.blocks is None or (across := _across(plan.blocks, demands)):
         return WideStages(wide, settings, watch, plan.note if plan.blocks is None else across)
     partitioned = PartitionedData(wide, plan.blocks)
     return BlockStages(partitioned, settings, plan.tolerance, watch, plan.note)

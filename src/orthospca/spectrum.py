@@ -12,8 +12,8 @@ from orthospca._typing import Array, IntArray
 from orthospca.data.columns import CHUNK
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.sparse import FilledColumns
+from orthospca.model.given import named
 from orthospca.model.tuning import DEFAULT
-from orthospca.model.validation import column_name
 
 #: Matrices up to this order are decomposed in full.
 LARGEST_MATRIX = DEFAULT.wide.formed
@@ -52,9 +52,7 @@ def unevenness(variances: Array, names: Sequence[str] | None) -> str:
     last = varying[variances[varying].argmin()]
     share = variances[first] / variances[varying].sum()
     large, small = np.sqrt(variances[[first, last]])
-    most, least = (
-        ("feature " if names is None else "") + column_name(names, j) for j in (first, last)
-    )
+    most, least = (named([j], names) for j in (first, last))
     if share > DOMINANT:
         return f"{most} holds {100 * share:.3g} % of the variance"
     if large > FAR_APART * small:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +21,6 @@ from orthospca.blocks.partition import (
 )
 from orthospca.bounds.classical import gershgorin_bound
 from orthospca.data.covariance import DataCovariance
-from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
@@ -62,7 +62,16 @@ def validate_threshold(
     """
     given: float | str | Blocks = threshold
     if isinstance(threshold, Blocks):
-        _refuse_others(threshold, n_features, formed)
+        known, inside = len(threshold.labels), threshold.inside
+        if known != n_features:
+            raise InputError(
+                f"threshold: the blocks are those of {known} features, Q has {n_features}"
+            )
+        if not formed and inside != "kept":
+            raise InputError(
+                f"threshold: blocks of data with {n_features} features, too many for a matrix, "
+                f"must keep the entries inside them, got inside={inside!r}"
+            )
     elif not isinstance(threshold, str):
         given = validate_nonnegative("threshold", threshold)
     elif threshold != "auto":
@@ -71,19 +80,6 @@ def validate_threshold(
         shown = "blocks" if isinstance(given, Blocks) else given
         raise InputError(f"threshold must be 0.0 with method 'deflation', got {shown}")
     return given
-
-
-def _refuse_others(blocks: Blocks, n_features: int, formed: bool) -> None:
-    """Refuse the blocks of another problem, and those that the matrix would be needed for."""
-    if len(blocks.labels) != n_features:
-        raise InputError(
-            f"threshold: the blocks are those of {len(blocks.labels)} features, Q has {n_features}"
-        )
-    if not formed and blocks.inside != "kept":
-        raise InputError(
-            f"threshold: blocks of data with {n_features} features, too many for a matrix, must "
-            f"keep the entries inside them, got inside={blocks.inside!r}"
-        )
 
 
 def plan_blocks_of_data(
@@ -120,22 +116,26 @@ def _checked(blocks: Blocks, covariance: DataCovariance) -> Blocks:
     return replace(blocks, cross=found.cross)
 
 
-def plan_blocks(problem: Problem, threshold: float | str | Blocks, settings: Settings) -> Plan:
+def plan_blocks(
+    matrix: Array, limits: Sequence[int], threshold: float | str | Blocks, settings: Settings
+) -> Plan:
     """Find the blocks.
 
     Parameters
     ----------
-    problem : Problem
+    matrix : array of shape (n, n)
+    limits : sequence of int
+        The sparsity of each component.
     threshold : float, "auto" or Blocks
         Validated.
     settings : Settings
     """
-    matrix, n = problem.covariance, problem.n_features
+    n = len(matrix)
     whole = Plan(None, settings.tolerance)
     if isinstance(threshold, Blocks):
         return replace(whole, blocks=threshold, note=describe(threshold, n))
     if threshold == "auto":
-        return _automatic(problem, settings, whole)
+        return _automatic(matrix, limits, settings, whole)
     delta = float(threshold)
     if is_connected_at_sight(matrix, delta):
         return whole
@@ -150,21 +150,21 @@ def plan_blocks(problem: Problem, threshold: float | str | Blocks, settings: Set
     return replace(whole, blocks=blocks, note=describe(blocks, n))
 
 
-def _automatic(problem: Problem, settings: Settings, whole: Plan) -> Plan:
+def _automatic(matrix: Array, limits: Sequence[int], settings: Settings, whole: Plan) -> Plan:
     """Take the finest blocks whose ``(p-1)δ'`` is at most half of what the tolerance allows.
 
     What a stage is allowed depends on its variance, which is not known: a bound on it says quickly
     that nothing is to be had, and where something might be, components found by the heuristics
     stand in for the optimal ones.
     """
-    matrix, n = problem.covariance, problem.n_features
-    sweep = sweep_of(matrix)
-    p = max(problem.sparsity)
+    n, p, sweep = len(matrix), max(limits), sweep_of(matrix)
     tolerance = settings.tolerance
     most = tolerance.allowed(max(gershgorin_bound(matrix, p), 0.0))
     for allowed in (most, None):
         # The bound first, and what the heuristics find only if the bound gives reason to hope.
-        budget = 0.5 * (_smallest_allowed(problem, tolerance) if allowed is None else allowed)
+        budget = 0.5 * (
+            _smallest_allowed(matrix, limits, tolerance) if allowed is None else allowed
+        )
         cross = math.inf if p == 1 else budget / (p - 1)
         delta = sweep.threshold_for(cross)
         largest = sweep.at(delta)[1]
@@ -186,14 +186,14 @@ def _automatic(problem: Problem, settings: Settings, whole: Plan) -> Plan:
     return replace(whole, blocks=blocks, note=f"{note}; {split}")
 
 
-def _smallest_allowed(problem: Problem, tolerance: Tolerance) -> float:
+def _smallest_allowed(matrix: Array, limits: Sequence[int], tolerance: Tolerance) -> float:
     """The smallest gap that any stage is allowed, judged by components that heuristics find."""
     if tolerance.gap == 0:
         return tolerance.eps
     smallest = math.inf
-    previous: Array = np.zeros((problem.n_features, 0))
-    for sparsity in problem.sparsity:
-        best = find_incumbent(Subproblem(problem.covariance, sparsity, previous))
+    previous: Array = np.zeros((len(matrix), 0))
+    for sparsity in limits:
+        best = find_incumbent(Subproblem(matrix, sparsity, previous))
         if best is None:
             break
         smallest = min(smallest, tolerance.allowed(best.value))

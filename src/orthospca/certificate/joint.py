@@ -53,12 +53,16 @@ def of_another_set(certificate: Certificate, Q: Array, components: Sequence[Arra
         As in :func:`make_joint_certificate`.
     """
     vectors = np.array(components, dtype=float)
-    variances = [variance_down(Q, x) for x in vectors]
-    total = rounded_up(sum(map(Fraction, variances), Fraction(0)))
-    upper = max(total, claimed_of_sets(certificate))
-    said = {"joint": {"variances": variances, "upper_bound": upper}}
+    said = _said(Q, vectors, claimed_of_sets(certificate))
     arrays = {**certificate.arrays, "components.npy": vectors}
     return Certificate({**certificate.manifest, **said}, arrays)
+
+
+def _said(Q: Array, vectors: Array, upper: float) -> dict[str, Any]:
+    """What is claimed of a set: a bound that is at least what it has."""
+    variances = [variance_down(Q, x) for x in vectors]
+    upper = max(upper, rounded_up(sum(map(Fraction, variances), Fraction(0))))
+    return {"claim": "joint", "joint": {"variances": variances, "upper_bound": upper}}
 
 
 def make_tree_certificate(
@@ -83,7 +87,6 @@ def make_tree_certificate(
     """
     steps, matrices, prices, upper = tree
     vectors = np.array(components, dtype=float).reshape(len(sparsity), len(Q))
-    variances = [variance_down(Q, x) for x in vectors]
     low = np.tril_indices(len(Q))
     arrays: dict[str, Array] = {
         "components.npy": vectors,
@@ -91,8 +94,7 @@ def make_tree_certificate(
         "joint/matrices.npy": np.ascontiguousarray(matrices[:, low[0], low[1]]),
         "joint/prices.npy": prices,
     }
-    said = {"claim": "joint", "joint": {"variances": variances, "upper_bound": upper}}
-    return assembled(Q, "matrix", sparsity, said, arrays, [], asked)
+    return assembled(Q, "matrix", sparsity, _said(Q, vectors, upper), arrays, [], asked)
 
 
 def make_joint_certificate(
@@ -144,8 +146,5 @@ def make_joint_certificate(
         if len(known) < p:
             raise ValueError(f"the ladder of sparsity {p} has arguments up to {len(known)} only")
         bound += list(sparsity).count(p) * Fraction(known[-1].upper)
-    variances = [variance_down(Q, x) for x in vectors]
-    total = sum(map(Fraction, variances), Fraction(0))
-    claimed = {"variances": variances, "upper_bound": rounded_up(max(bound, total))}
-    said = {"claim": "joint", "joint": claimed}
+    said = _said(Q, vectors, rounded_up(bound))
     return assembled(Q, "matrix", sparsity, said, arrays, [ladders[p] for p in limits], asked)

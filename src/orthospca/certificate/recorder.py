@@ -6,10 +6,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from orthospca._typing import Array
 from orthospca.certificate.files import Certificate
 from orthospca.certificate.resuming import Saved, read_saved
-from orthospca.certificate.writing import make_certificate
+from orthospca.certificate.writing import assembled
 from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.result import Component
 from orthospca.model.settings import Settings
@@ -98,7 +100,16 @@ class Recorder:
         ladders: Sequence[tuple[Rung, ...]],
         exhausted: bool,
     ) -> Certificate:
-        asked = {"eps": self._tolerance.eps, "gap": self._tolerance.gap}
-        problem = (self._matrix, self._kind, self._sparsity)
-        found = (components, ladders, exhausted)
-        return make_certificate(*problem, *found, asked, self._sha256, self._demands)
+        matrix, demands = self._matrix, self._demands
+        vectors = [component.vector for component in components]
+        arrays = {"components.npy": np.array(vectors, dtype=float).reshape(-1, matrix.shape[1])}
+        stages = [
+            {"variance": c.variance, "upper_bound": c.upper_bound, "status": str(c.status)}
+            for c in components
+        ]
+        if demands.previous is not None:
+            arrays["previous.npy"] = demands.previous
+        said = {"stages": stages, "exhausted": exhausted}
+        asked = {"eps": self._tolerance.eps, "gap": self._tolerance.gap, **demands.manifest()}
+        problem = (matrix, self._kind, self._sparsity)
+        return assembled(*problem, said, arrays, ladders, asked, self._sha256)

@@ -13,52 +13,11 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.bounds.conditioning.steps import Tree
 from orthospca.certificate.files import Certificate
-from orthospca.model.demands import NO_DEMANDS, Demands
-from orthospca.model.result import Component
 from orthospca.search.outcome import Part, Rung, with_arguments
 from orthospca.verify import FORMAT, VERSION, fingerprint
 
 #: Bytes of a matrix up to which the certificate holds it.
 LARGEST_HELD = 2**24
-
-
-def make_certificate(
-    matrix: Array,
-    kind: str,
-    sparsity: Sequence[int],
-    components: Sequence[Component],
-    ladders: Sequence[Sequence[Rung]],
-    exhausted: bool,
-    tolerances: dict[str, float],
-    sha256: str,
-    demands: Demands = NO_DEMANDS,
-) -> Certificate:
-    """Gather what a checker needs to see that components have their variances and bounds.
-
-    Parameters
-    ----------
-    matrix, kind, sparsity, sha256
-        As in :func:`assembled`.
-    components : sequence of Component
-    ladders : sequence of sequences of Rung
-        Of each component, from sparsity 1 on.
-    exhausted : bool
-    tolerances : dict
-        What was asked for; the checker does not look at it.
-    demands : Demands
-        What else was asked for, which it holds to.
-    """
-    vectors = [component.vector for component in components]
-    arrays = {"components.npy": np.array(vectors, dtype=float).reshape(-1, matrix.shape[1])}
-    stages = [
-        {"variance": c.variance, "upper_bound": c.upper_bound, "status": str(c.status)}
-        for c in components
-    ]
-    said = {"stages": stages, "exhausted": bool(exhausted)}
-    if demands.previous is not None:
-        arrays["previous.npy"] = demands.previous
-    asked = {**tolerances, **demands.manifest()}
-    return assembled(matrix, kind, sparsity, said, arrays, ladders, asked, sha256)
 
 
 def assembled(

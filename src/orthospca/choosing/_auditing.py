@@ -11,17 +11,17 @@ import numpy as np
 
 from orthospca._methods import Objective
 from orthospca._typing import Array
-from orthospca.choosing._loadings import Loadings, basis_of
+from orthospca.choosing._loadings import basis_of
 from orthospca.choosing._running import Share, heartbeat, worst
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
+from orthospca.data.problem import diagonal_of, variances_of
 from orthospca.facade import solve_with
 from orthospca.joint.bound import spectral_bound
 from orthospca.model.demands import NOT_ORTHOGONAL
 from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import validate_covariance
-from orthospca.numerics.exact import variance_down
 from orthospca.numerics.rounding import add_up, mul_up, raised, relative_error, root_of_squares_up
 from orthospca.paths.links import Links
 from orthospca.routes import is_formed
@@ -43,7 +43,9 @@ class Search:
     """The searches of an audit, one after another."""
 
     given: Array | DataCovariance
-    read: Loadings
+    vectors: Array
+    numbers: tuple[int, ...]
+    notes: tuple[str, ...]
     settings: Settings
     names: tuple[str, ...] | None
     end: float
@@ -54,7 +56,7 @@ class Search:
 
     def run(self) -> dict[str, Any]:
         """Measure the vectors, then look for better ones."""
-        X = self.read.vectors
+        X = self.vectors
         sizes = np.count_nonzero(X, axis=1).tolist()
         cosines = np.minimum(np.abs(np.tril(X @ X.T, -1)), 1.0)
         basis, kept = basis_of(X)
@@ -67,7 +69,7 @@ class Search:
         bounds, results = {}, []
         links = Links(self.settings.tolerance, self.given)
         for p in firsts:
-            result = self._solve(p, learnt, {"start": X[0]} if p == sizes[0] else {})
+            result = self._solve(p, self.settings, learnt, {"start": X[0]} if p == sizes[0] else {})
             bounds[p] = bound_of(result)
             if p == sizes[0]:
                 results.append(result)
@@ -80,7 +82,7 @@ class Search:
             asked: dict[str, Any] = {"previous": X[kept[kept < k]]}
             if cosines[k].max() <= NOT_ORTHOGONAL:
                 asked["start"] = X[k]
-            result = self._solve(sizes[k], learnt, asked)
+            result = self._solve(sizes[k], self.settings, learnt, asked)
             if result.stages and not self.settings.proof:  # which says what is certified
                 known = bounds[sizes[k]]
                 if learnt is not None:
@@ -88,67 +90,54 @@ class Search:
                 result = links.with_upper(result, known)
             results.append(result)
         added = np.full(len(X), math.nan)
-        added[kept] = self._variances(basis)
+        added[kept] = variances_of(self.given, basis)
         notes = [
-            f"component {self.read.numbers[k]} is a combination of those before it"
+            f"component {self.numbers[k]} is a combination of those before it"
             for k in np.setdiff1d(np.arange(len(X)), kept)
         ]
         return {
             "loadings": X,
-            "numbers": self.read.numbers,
-            "variances": np.array(self._variances(X)),
+            "numbers": self.numbers,
+            "variances": np.array(variances_of(self.given, X)),
             "added": added,
             "cosines": cosines,
-            "results": tuple(replace(result, feature_names=self.names) for result in results),
+            "results": tuple(results),
             "joint_variance": float(np.nansum(added)),
             "joint_upper_bound": self._joint_bound(sizes, [bounds[p] for p in sizes]),
-            "total_variance": self._total(),
-            "notes": (*self.read.notes, *notes),
+            "total_variance": float(diagonal_of(self.given).sum()),
+            "notes": (*self.notes, *notes),
             "status": worst([r.status for r in results], self.stopped),
         }
 
-    def _solve(self, p: int, learnt: WideProblem | None, asked: dict[str, Any]) -> Result:
-        """Search one stage in its share of the time."""
-        began = time.perf_counter()
+    def _solve(
+        self,
+        sparsity: int | list[int],
+        settings: Settings,
+        learnt: WideProblem | None,
+        asked: dict[str, Any],
+    ) -> Result:
+        """Search one stage, or a set, in its share of the time."""
         share = Share(self.end, max(self.total - len(self.done), 1))
+        settings = share.of(settings, time.perf_counter())
         hear = heartbeat(self.callback, self.done, self.total)
-        settings = share.of(self.settings, began)
-        result = solve_with(
-            self.given, p, 1, settings, callback=hear, learnt=learnt, names=self.names, asked=asked
-        )
-        self._count(result)
-        return result
-
-    def _count(self, result: Result) -> None:
+        given = (self.given, sparsity, np.size(sparsity), settings)
+        result = solve_with(*given, 0.0, hear, learnt, names=self.names, asked=asked)
         self.done.append(result)
         stop = self.callback is not None and self.callback(len(self.done), self.total)
         if stop or result.status is Status.INTERRUPTED:
             # Nothing else is begun: what there is has valid bounds.
             self.end, self.stopped = -math.inf, Status.INTERRUPTED
+        return result
 
     def _joint_bound(self, sizes: list[int], single: list[float]) -> float:
         """The smallest bound on all together that there is."""
         upper = add_up(*single, 0.0) if all(map(math.isfinite, single)) else math.inf
         upper = min(upper, ordinary_bound(self.given, len(sizes), self.settings.tuning.wide.few))
         if self.together:
-            settings = Share(self.end, 1).of(self.settings, time.perf_counter())
-            settings = replace(settings, objective=Objective.JOINT, proof=False)
-            hear = heartbeat(self.callback, self.done, self.total)
-            result = solve_with(self.given, sizes, len(sizes), settings, callback=hear)
-            self._count(result)
-            known = result.joint_upper_bound
+            settings = replace(self.settings, objective=Objective.JOINT, proof=False)
+            known = self._solve(sizes, settings, None, {}).joint_upper_bound
             upper = upper if math.isnan(known) else min(upper, known)
         return upper
-
-    def _variances(self, vectors: Array) -> list[float]:
-        if isinstance(self.given, DataCovariance):
-            return self.given.variances(list(vectors))
-        return [variance_down(self.given, x) for x in vectors]
-
-    def _total(self) -> float:
-        if isinstance(self.given, DataCovariance):
-            return float(self.given.diagonal.sum())
-        return float(np.trace(self.given))
 
 
 def ordinary_bound(

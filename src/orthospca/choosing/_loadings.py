@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,56 +14,48 @@ from orthospca.model.given import DEPENDENT
 from orthospca.model.validation import column_name, listed
 
 
-@dataclass(frozen=True, eq=False)
-class Loadings:
-    """Vectors of unit length.
+def read_loadings(
+    given: Any, n: int, names: Sequence[str] | None, zero: float
+) -> tuple[Array, tuple[int, ...], tuple[str, ...]]:
+    """Find out which way round they are, match names, and scale each to unit length.
 
-    Attributes
+    Parameters
     ----------
-    vectors : array of shape (K, n)
-    numbers : tuple of int
+    given : array-like, data frame, table of a file, or whatever has components
+    n : int
+        Features.
+    names : sequence of str or None
+        Theirs.
+    zero : float
+        Loadings up to this share of the largest of their vector count as zero.
+
+    Returns
+    -------
+    array of shape (K, n)
+    tuple of int
         The place of each among those given, from 1.
-    notes : tuple of str
+    tuple of str
         What was found and done on the way that their owner should know.
     """
-
-    vectors: Array
-    numbers: tuple[int, ...]
-    notes: tuple[str, ...]
-
-    @classmethod
-    def read(cls, given: Any, n: int, names: Sequence[str] | None, zero: float) -> Loadings:
-        """Find out which way round they are, match names, and scale each to unit length.
-
-        Parameters
-        ----------
-        given : array-like, data frame, table of a file, or whatever has components
-        n : int
-            Features.
-        names : sequence of str or None
-            Theirs.
-        zero : float
-            Loadings up to this share of the largest of their vector count as zero.
-        """
-        values, rows, columns = _parts(given)
-        found, notes = _turned(values, rows, columns, n, names)
-        if not np.isfinite(found).all():
-            k, j = (int(place[0]) for place in np.nonzero(~np.isfinite(found)))
-            raise InputError(
-                f"loadings must be finite, got {found[k, j]} for feature {column_name(names, j)} "
-                f"in component {k + 1}"
-            )
-        largest = np.abs(found).max(axis=1, initial=0.0)
-        kept = np.flatnonzero(largest > 0)
-        if not len(kept):
-            raise InputError("loadings must not be all zero")
-        if len(kept) < len(found):
-            empty = ", ".join(str(k + 1) for k in np.flatnonzero(largest == 0))
-            notes = (*notes, f"component {empty} is all zero and is left out")
-        scaled = found[kept] / largest[kept, None]
-        scaled[np.abs(scaled) <= zero] = 0.0
-        vectors = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
-        return cls(vectors, tuple((kept + 1).tolist()), notes)
+    values, rows, columns = _parts(given)
+    found, notes = _turned(values, rows, columns, n, names)
+    if not np.isfinite(found).all():
+        k, j = (int(place[0]) for place in np.nonzero(~np.isfinite(found)))
+        raise InputError(
+            f"loadings must be finite, got {found[k, j]} for feature {column_name(names, j)} "
+            f"in component {k + 1}"
+        )
+    largest = np.abs(found).max(axis=1, initial=0.0)
+    kept = np.flatnonzero(largest > 0)
+    if not len(kept):
+        raise InputError("loadings must not be all zero")
+    if len(kept) < len(found):
+        empty = ", ".join(str(k + 1) for k in np.flatnonzero(largest == 0))
+        notes = (*notes, f"component {empty} is all zero and is left out")
+    scaled = found[kept] / largest[kept, None]
+    scaled[np.abs(scaled) <= zero] = 0.0
+    vectors = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return vectors, tuple((kept + 1).tolist()), notes
 
 
 def _parts(given: Any) -> tuple[Array, list[str] | None, list[str] | None]:
@@ -124,17 +115,12 @@ def _turned(
         return values, ()
     if values.shape[0] == n:
         return values.T, ()
+    unknown = names is not None and (rows or columns) is not None
+    none = ", and none of their names is a feature of the data" if unknown else ""
     raise InputError(
         f"loadings must have a row or a column for each of the {n} features, got shape "
-        f"{values.shape}{_none_of(rows, columns, names)}"
+        f"{values.shape}{none}"
     )
-
-
-def _none_of(rows: list[str] | None, columns: list[str] | None, names: Sequence[str] | None) -> str:
-    """Whether names could not help either."""
-    if names is None or (rows or columns) is None:
-        return ""
-    return ", and none of their names is a feature of the data"
 
 
 def _matched(values: Array, own: list[str], names: Sequence[str]) -> tuple[Array, tuple[str, ...]]:

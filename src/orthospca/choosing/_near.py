@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.data.problem import DataProblem
+from orthospca.data.covariance import DataCovariance
+from orthospca.data.problem import Problem
 from orthospca.model.limits import Watch
-from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
 from orthospca.search.listing import Listed, margin_of, supports_above
 from orthospca.search.outcome import Argument, Ground, Request, Rung, with_arguments
@@ -60,7 +60,7 @@ class NearSearch:
 
     Parameters
     ----------
-    problem : Problem or DataProblem
+    problem : Problem
     previous : array of shape (n, k)
         Components that the vectors must be orthogonal to, as columns.
     settings : Settings
@@ -68,10 +68,8 @@ class NearSearch:
     watch : Watch
     """
 
-    def __init__(
-        self, problem: Problem | DataProblem, previous: Array, settings: Settings, watch: Watch
-    ) -> None:
-        self.n = problem.n_features
+    def __init__(self, problem: Problem, previous: Array, settings: Settings, watch: Watch) -> None:
+        Q, self.n = problem.covariance, problem.n_features
         self.settings, self.watch = settings, watch
         demand = problem.demands.asked(0)
         self.request = Request(problem.sparsity[0], previous, demand=demand)
@@ -85,18 +83,18 @@ class NearSearch:
         self._places, self._banned = np.arange(self.n), self._spent
         self._view: StageView
         self._stages: Stages
-        if isinstance(problem, DataProblem):
+        if isinstance(Q, DataCovariance):
             # As for a proof: rung after rung, and features are ruled out by the border rule alone.
             # A search by traces closes what is below the best vector, and so lists nothing.
             settings = replace(settings, proof=True)
-            data = WideProblem(problem.covariance, self.size, settings)
+            data = WideProblem(Q, self.size, settings)
             self._stages = WideStages(data, settings, watch)
             members = np.ones(self.n, dtype=bool)
             members[demand.excluded] = False
             self._view = data.view(Request(self.size, previous, demand=demand), members)
         else:
-            self._stages = MatrixStages(problem.covariance, settings, watch)
-            stage = self.request.stage_of(problem.covariance)
+            self._stages = MatrixStages(Q, settings, watch)
+            stage = self.request.stage_of(Q)
             part, self._places = stage.without_spent_features()
             self._banned = self._spent[:0]
             self._view = MatrixView(part)

@@ -19,7 +19,6 @@ from orthospca.choosing._running import TOO_LATE, Share, end_of, heartbeat, run_
 from orthospca.choosing.selection import Counter
 from orthospca.data.columns import LocalColumns
 from orthospca.data.covariance import DataCovariance
-from orthospca.data.sparse import SparseColumns
 from orthospca.facade import solve_with
 from orthospca.model.demands import DEMANDED, Demands
 from orthospca.model.result import Result, Status
@@ -40,67 +39,22 @@ T = TypeVar("T")
 SETTINGS = ("method", "eps", "gap", "time_limit", "node_limit", "n_jobs")
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Observations of which some are fitted at a time.
-
-    Attributes
-    ----------
-    values : ndarray or sparse matrix of shape (m, n)
-    correlation : bool
-    names : tuple of str or None
-    seconds : float
-        What it takes to read them all: with less time than that no part is begun.
-    """
-
-    values: Any
-    correlation: bool
-    names: tuple[str, ...] | None
-    seconds: float = 0.0
-
-    @classmethod
-    def validate(cls, X: Any, correlation: Any, feature_names: Any) -> tuple[Rows, DataCovariance]:
-        """Check the data; what is wrong with them is a ``ValueError`` that names it.
-
-        Returns
-        -------
-        Rows, DataCovariance
-            The latter is of all rows.
-        """
-        began = time.perf_counter()
-        correlation = validate_flag("correlation", correlation)
-        names = names_of(X)
-        if isinstance(X, DataCovariance):
-            if correlation and not X.correlation:
-                raise InputError(
-                    "correlation must be that of X, a DataCovariance with correlation=False"
-                )
-            correlation = X.correlation
-            if not isinstance(X.source, LocalColumns | SparseColumns):
-                raise InputError("X must be in memory, got data in chunks: take some of its rows")
-            X = X.source.data
-        elif not sparse.issparse(X):
-            X = numbers_of(X, "X") if hasattr(X, "to_numpy") else np.asarray(X)
-        if len(X.shape) != 2 or not X.shape[1]:
-            raise InputError(f"X must be observations by features, got shape {X.shape}")
-        values = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-        found = cls(values, correlation, validate_names(feature_names, X.shape[1], names))
-        try:
-            # It refuses what is not finite, or not a number.
-            whole = found.covariance(np.arange(X.shape[0]))
-        except InputError as error:
-            raise InputError(str(error).replace("data", "X", 1)) from None
-        return replace(found, seconds=time.perf_counter() - began), whole
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of observations and features."""
-        m, n = self.values.shape
-        return int(m), int(n)
-
-    def covariance(self, rows: IntArray) -> DataCovariance:
-        """The covariance or correlation of some rows."""
-        return DataCovariance(self.values[rows], correlation=self.correlation)
+def rows_of(X: Any, correlation: bool) -> tuple[Any, bool]:
+    """Return observations that some rows can be taken of, and whether they are to be scaled."""
+    if isinstance(X, DataCovariance):
+        if correlation and not X.correlation:
+            raise InputError(
+                "correlation must be that of X, a DataCovariance with correlation=False"
+            )
+        if not isinstance(X.source, LocalColumns):
+            raise InputError("X must be in memory, got data in chunks: take some of its rows")
+        X, correlation = X.source.data, X.correlation
+    elif not sparse.issparse(X):
+        X = numbers_of(X, "X") if hasattr(X, "to_numpy") else np.asarray(X)
+    if len(X.shape) != 2 or not X.shape[1]:
+        raise InputError(f"X must be observations by features, got shape {X.shape}")
+    # In one order, whatever holds them: sums are rounded as they are in some of the rows.
+    return X.tocsr() if sparse.issparse(X) else np.ascontiguousarray(X), correlation
 
 
 def seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
@@ -121,11 +75,15 @@ def refuse_nothing(results: Sequence[Result], settings: Settings) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What is sought in some of the rows.
+    """What is sought in some of the rows of data.
 
     Attributes
     ----------
-    rows : Rows
+    values : ndarray or sparse matrix of shape (m, n)
+    correlation : bool
+    names : tuple of str or None
+    seconds : float
+        What it takes to read all rows: with less time than that no part is begun.
     sparsities : sequence
         Of which the components are sought; one of them may be a sequence itself.
     n_components : int
@@ -138,7 +96,10 @@ class Asked:
         Whether what is proved for one sparsity is used for the others.
     """
 
-    rows: Rows
+    values: Any
+    correlation: bool
+    names: tuple[str, ...] | None
+    seconds: float
     sparsities: Sequence[Any]
     n_components: int
     settings: Settings
@@ -162,12 +123,10 @@ class Asked:
 
         Parameters
         ----------
-        X, correlation, names
-            As for :class:`Rows`.
+        X, correlation, names, n_components, callback
+            As given.
         sparsities
             As for a path; or, if they are not several, that of each component.
-        n_components, callback
-            As given.
         options : dict
             Arguments of :func:`orthospca.solve`: its settings, and what is asked of components.
         several : bool
@@ -183,26 +142,25 @@ class Asked:
             raise TypeError(f"unexpected keyword argument {name!r}")
         beyond = {name: options.pop(name) for name in DEMANDED if name in options}
         settings = Settings.validate(callback=callback, **options)
-        end = end_of(settings)
-        rows, whole = Rows.validate(X, correlation, names)
-        n = rows.shape[1]
+        end, began = end_of(settings), time.perf_counter()
+        values, correlation = rows_of(X, validate_flag("correlation", correlation))
+        n = values.shape[1]
+        names = validate_names(names, n, names_of(X))
+        try:
+            # It refuses what is not finite, or not a number.
+            whole = DataCovariance(values, correlation=correlation)
+        except InputError as error:
+            raise InputError(str(error).replace("data", "X", 1)) from None
+        data = (values, correlation, names, time.perf_counter() - began)
         limits = validate_sparsities(sparsities, n) if several else [sparsities]
         count = validate_integer("n_components", n_components, 1, n, "the number of features")
-        smallest = validate_sparsity(limits[0], count, n)
-        demands = Demands.validate(smallest, n, rows.names, **beyond)
-        return cls(rows, limits, count, settings, end, demands, several), whole
+        demands = Demands.validate(validate_sparsity(limits[0], count, n), n, names, **beyond)
+        return cls(*data, limits, count, settings, end, demands, several), whole
 
     @property
     def by_rungs(self) -> bool:
         """Whether all sparsities are certified on the way to the largest: no start is needed."""
         return self.several and self.n_components == 1 and not self.demands.binding
-
-    def starting_from(self, results: Iterable[Result]) -> Asked:
-        """The same, beginning with supports that are good ones in all rows."""
-        if self.by_rungs:
-            return self
-        start = tuple(component.support for result in results for component in result)
-        return replace(self, settings=replace(self.settings, start=start))
 
     def of_all_rows(
         self, whole: DataCovariance, fits: int, callback: Counter | None
@@ -218,19 +176,25 @@ class Asked:
         """Find the components, for each sparsity."""
         if self.several:
             given = (covariance, self.sparsities, self.n_components, settings)
-            return list(path_with(*given, callback=hear, demands=self.demands).results)
+            path = path_with(*given, 0.0, hear, self.names, self.demands)
+            return list(path.results)
         (sparsity,) = self.sparsities
         given = (covariance, sparsity, self.n_components, settings)
-        return [solve_with(*given, callback=hear, asked=self.demands)]
+        return [solve_with(*given, callback=hear, names=self.names, asked=self.demands)]
 
     def fit(
-        self, part: IntArray, share: Share, hear: Callable[..., bool] | None
-    ) -> tuple[DataCovariance, list[Result]] | str | None:
-        """Find the components of some rows; see :func:`run_all` where there are none."""
-        if share.is_over(self.rows.seconds):
+        self,
+        keep: Callable[..., T],
+        part: IntArray,
+        others: Sequence[Any],
+        share: Share,
+        hear: Callable[..., bool] | None,
+    ) -> T | str | None:
+        """Keep something of the components of some rows; see :func:`run_all` if there are none."""
+        if share.is_over(self.seconds):
             return TOO_LATE
         began = time.perf_counter()
-        covariance = self.rows.covariance(part)
+        covariance = DataCovariance(self.values[part], correlation=self.correlation)
         # Fits run at once, and so each of them with one job.
         settings = replace(share.of(self.settings, began), n_jobs=None)
         results = self.results(covariance, settings, hear)
@@ -238,18 +202,22 @@ class Asked:
             return None
         if len(results) < len(self.sparsities) or not all(result.stages for result in results):
             return None if share.end == math.inf else TOO_LATE
-        return covariance, results
+        return keep(self, covariance, results, *others)
 
     def fit_all(
         self,
-        work: Callable[..., T | str | None],
+        keep: Callable[..., T],
         parts: Iterable[tuple[Any, ...]],
         known: Sequence[Result],
         callback: Counter | None,
     ) -> tuple[list[T], Status | None]:
-        """Do some work for each part of the rows; see :func:`run_all`."""
+        """Fit each part of the rows, with what else belongs to it; see :func:`run_all`."""
         if any(result.status is Status.INTERRUPTED for result in known):
             return [], Status.INTERRUPTED
-        asked = self.starting_from(known)
-        jobs = [(asked, *part) for part in parts]
-        return run_all(work, jobs, self.end, self.settings.n_jobs, callback)
+        asked = self
+        if not self.by_rungs:
+            # Supports that are good ones in all rows.
+            start = tuple(component.support for result in known for component in result)
+            asked = replace(self, settings=replace(self.settings, start=start))
+        jobs = [(keep, part, others) for part, *others in parts]
+        return run_all(asked.fit, jobs, self.end, self.settings.n_jobs, callback)

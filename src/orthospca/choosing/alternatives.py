@@ -16,18 +16,22 @@ from orthospca.certificate.files import Certificate
 from orthospca.certificate.listing import make_list_certificate
 from orthospca.choosing._near import NearSearch
 from orthospca.data.covariance import DataCovariance
-from orthospca.data.problem import DataProblem
+from orthospca.data.problem import Problem
 from orthospca.model.demands import Demands
 from orthospca.model.given import vectors_of
 from orthospca.model.journal import Callback
-from orthospca.model.problem import Problem
 from orthospca.model.settings import Settings
 from orthospca.model.table import MOST_ROWS
-from orthospca.model.validation import validate_integer, validate_names, validate_nonnegative
+from orthospca.model.validation import (
+    names_at,
+    validate_integer,
+    validate_names,
+    validate_nonnegative,
+)
 from orthospca.numerics.rigor import ORTHOGONALITY
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.paths.shown import Shown, Table
-from orthospca.routes import certified_by, is_formed, read_matrix
+from orthospca.routes import certified_by, formed_in_time, is_formed
 from orthospca.search.stages import images_of
 
 __all__ = ["Alternatives", "alternatives"]
@@ -98,12 +102,11 @@ class Alternatives(Shown):
 
     def names(self, features: IntArray) -> list[str]:
         """Return the names of some features, or their numbers."""
-        if self.feature_names is None:
-            return [str(int(j)) for j in features]
-        return [self.feature_names[int(j)] for j in features]
+        return names_at(self.feature_names, features)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the list as plain data, for JSON."""
+        used = np.flatnonzero(self.frequencies > 0)
         return {
             "tolerance": self.tolerance,
             "level": self.level if math.isfinite(self.level) else None,
@@ -113,10 +116,9 @@ class Alternatives(Shown):
                 {"variance": float(variance), "features": self.names(support)}
                 for support, variance in zip(self.supports, self.variances, strict=True)
             ],
-            "frequencies": {
-                self.names(np.array([j]))[0]: float(self.frequencies[j])
-                for j in np.flatnonzero(self.frequencies > 0)
-            },
+            "frequencies": dict(
+                zip(self.names(used), self.frequencies[used].tolist(), strict=True)
+            ),
         }
 
     def _claim(self) -> str:
@@ -225,8 +227,8 @@ def alternatives(
         gap=gap, time_limit=time_limit, n_jobs=n_jobs, callback=callback, proof=proof
     )
     watch = settings.watch(callback)
-    reader = DataProblem if isinstance(Q, DataCovariance) else Problem
-    problem: Problem | DataProblem = reader.validate(Q, sparsity, 1)
+    problem = Problem.validate(Q, sparsity)
+    Q = problem.covariance
     names = validate_names(feature_names, problem.n_features, problem.feature_names)
     n, asked = problem.n_features, (include, exclude, relation)
     plain = relation == Relation.ORTHOGONAL
@@ -242,16 +244,17 @@ def alternatives(
         formed = is_formed(Q, settings, demands=demands)
     # What is left of the relation are features, or vectors that the others are orthogonal to.
     demands = replace(demands, previous=None, relation=Relation.ORTHOGONAL)
-    problem = replace(problem, demands=demands)
-    if isinstance(problem, DataProblem) and formed:
+    if isinstance(Q, DataCovariance) and formed:
         with watch.listening():
-            problem = read_matrix(problem, settings, watch)
+            matrix = formed_in_time(Q, settings, watch)
+        Q = Q if matrix is None else matrix
+    problem = replace(problem, covariance=Q, demands=demands)
     with watch.listening(), single_threaded_blas():
-        certified = certified_by(problem) if settings.proof else None
+        certified = certified_by(Q) if settings.proof else None
         if uncorrelated:
-            if isinstance(problem, DataProblem):
+            if isinstance(Q, DataCovariance):
                 raise InputError(f"time_limit must be long enough to read Q, got {time_limit}")
-            before = images_of(problem.covariance, before)
+            before = images_of(Q, before)
         near = NearSearch(problem, before, settings, watch).run(tolerance, most)
     certificate = None
     if certified is not None and not near.note:

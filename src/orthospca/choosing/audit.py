@@ -15,10 +15,11 @@ from orthospca._errors import InputError
 from orthospca._methods import Method, Objective
 from orthospca._typing import Array
 from orthospca.choosing._auditing import Search, bound_of
-from orthospca.choosing._loadings import Loadings
+from orthospca.choosing._loadings import read_loadings
 from orthospca.choosing._running import announced, end_of
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
+from orthospca.data.problem import read_covariance
 from orthospca.model import views
 from orthospca.model.demands import NOT_ORTHOGONAL
 from orthospca.model.result import Result, Status, format_gap
@@ -26,7 +27,6 @@ from orthospca.model.settings import Settings
 from orthospca.model.validation import (
     names_of,
     validate_choice,
-    validate_covariance,
     validate_flag,
     validate_names,
     validate_nonnegative,
@@ -288,10 +288,10 @@ def audit(
     given = _covariance(Q, correlation)
     n = given.shape[0]
     names = validate_names(feature_names, n, names_of(Q))
-    read = Loadings.read(loadings, n, names, zero)
-    if len(read.vectors) > n:
-        raise InputError(f"loadings must be at most {n} components, got {len(read.vectors)}")
-    search = Search(given, read, settings, names, end, callback, objective == Objective.JOINT)
+    read = read_loadings(loadings, n, names, zero)
+    if len(read[0]) > n:
+        raise InputError(f"loadings must be at most {n} components, got {len(read[0])}")
+    search = Search(given, *read, settings, names, end, callback, objective == Objective.JOINT)
     return Audit(**search.run(), feature_names=names, runtime=time.perf_counter() - began)
 
 
@@ -311,5 +311,5 @@ def _covariance(Q: Any, correlation: Any) -> Array | DataCovariance:
     if isinstance(Q, DataCovariance) or (square and not sparse.issparse(Q)):
         if correlation and not getattr(Q, "correlation", False):
             raise InputError("correlation=True needs observations, got a covariance")
-        return Q if isinstance(Q, DataCovariance) else validate_covariance(Q)
+        return read_covariance(Q)
     return DataCovariance(Q, correlation=correlation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,11 +14,12 @@ from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 from orthospca.choosing._loadings import basis_of
 from orthospca.choosing._resampling import Asked
-from orthospca.choosing._running import Share, worst
+from orthospca.choosing._running import worst
 from orthospca.choosing.selection import Counter
+from orthospca.data.covariance import DataCovariance
 from orthospca.data.moments import sum_of_squares
 from orthospca.model import views
-from orthospca.model.result import Status
+from orthospca.model.result import Result, Status
 from orthospca.model.validation import validate_integer
 from orthospca.paths.shown import Shown, Table
 
@@ -229,10 +230,9 @@ def cross_validate_sparsity(
     """
     given = (X, correlation, None, sparsities, n_components)
     asked, whole = Asked.validate(*given, callback, options)
-    m, limits, count = asked.rows.shape[0], asked.sparsities, asked.n_components
+    m, limits, count = asked.values.shape[0], asked.sparsities, asked.n_components
     folds = _folds(cv, m, groups, random_state)
     results = [] if asked.by_rungs else asked.of_all_rows(whole, len(folds), callback)
-    done: list[tuple[Array, Array, Status]]
     done, stopped = asked.fit_all(_measure, folds, results, callback)
     tables = np.array([each[:2] for each in done]).reshape(len(done), 2, len(limits), count)
     return CrossValidation(
@@ -271,18 +271,10 @@ def _folds(cv: Any, m: int, groups: Any, random_state: Any) -> Sequence[tuple[In
 
 
 def _measure(
-    asked: Asked,
-    train: IntArray,
-    test: IntArray,
-    share: Share,
-    hear: Callable[..., bool] | None,
-) -> tuple[Array, Array, Status] | str | None:
-    """Fit the rows outside a fold, and measure its variance; see ``run_all`` where it is not."""
-    found = asked.fit(train, share, hear)
-    if not isinstance(found, tuple):
-        return found
-    covariance, results = found
-    held = asked.rows.values[test]
+    asked: Asked, covariance: DataCovariance, results: list[Result], test: IntArray
+) -> tuple[Array, Array, Status]:
+    """Measure the variance that components of the rows outside a fold have in it."""
+    held = asked.values[test]
     total = sum_of_squares(held, covariance.mean, covariance.scale, np.ones(len(test)))
     shares, fitted = np.full((2, len(results), asked.n_components), math.nan)
     for i, result in enumerate(results):

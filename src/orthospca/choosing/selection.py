@@ -13,6 +13,7 @@ from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.model import views
 from orthospca.model.result import Result, Status
+from orthospca.model.validation import names_at
 from orthospca.paths.shown import Shown, Table
 
 #: Receives how many fits are done, and of how many; a true answer stops.
@@ -100,8 +101,7 @@ class Stability(Shown):
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features; numbers from 0 if they have none."""
-        names = self.result.feature_names
-        return tuple(map(str, range(self.result.n_features))) if names is None else names
+        return tuple(names_at(self.result.feature_names, range(self.result.n_features)))
 
     def selected(self, frequency: float = 0.8) -> tuple[tuple[str, ...], ...]:
         """Return the features that each component selects at least so often, the steadiest first.

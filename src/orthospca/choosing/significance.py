@@ -18,10 +18,9 @@ import numpy as np
 from scipy import sparse
 
 from orthospca._errors import InputError
-from orthospca._methods import Method
 from orthospca._typing import Array
-from orthospca.choosing._resampling import Rows, refuse_nothing, seeds
-from orthospca.choosing._running import TOO_LATE, Share, end_of, heartbeat, run_all, worst
+from orthospca.choosing._resampling import Asked, refuse_nothing, seeds
+from orthospca.choosing._running import TOO_LATE, Share, heartbeat, run_all, worst
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
 from orthospca.facade import solve_with
@@ -198,9 +197,6 @@ def significance(
     >>> found.n_components
     2
     """
-    limits = (gap, time_limit, node_limit, n_jobs, callback)
-    settings = Settings.validate(Method.BRANCH_AND_BOUND, 0.0, *limits)
-    end = end_of(settings)
     level = validate_nonnegative("level", level)
     if not 0 < level < 1:
         raise InputError(f"level must be between 0 and 1, got {level}")
@@ -211,17 +207,19 @@ def significance(
             f"{level:g}, got {count}"
         )
     null_gap = validate_nonnegative("null_gap", null_gap)
-    rows, whole = Rows.validate(X, correlation, feature_names)
+    limits = {"gap": gap, "time_limit": time_limit, "node_limit": node_limit, "n_jobs": n_jobs}
     sparsity = list(sparsity) if isinstance(sparsity, Iterable) else sparsity
+    given = (X, correlation, feature_names, sparsity, n_components)
+    asked, whole = Asked.validate(*given, callback, limits, False)
+    settings, end = asked.settings, asked.end
     own = Share(end, 2).of(settings, time.perf_counter())
-    hear = heartbeat(callback, (), count)
-    result = solve_with(whole, sparsity, n_components, own, callback=hear, names=rows.names)
+    (result,) = asked.results(whole, own, heartbeat(callback, (), count))
     refuse_nothing([result], settings)
     fast = replace(settings, tolerance=Tolerance(0.0, null_gap), n_jobs=None)
     draws = seeds(random_state, len(result) * count)
     jobs = [
         (Z, result.sparsity[k], float(result.variances[k]), draws[k * count + b], fast)
-        for k, Z in enumerate(_projected(rows, whole, result))
+        for k, Z in enumerate(_projected(asked.values, whole, result))
         for b in range(count)
     ]
     done: list[float] = []
@@ -230,17 +228,17 @@ def significance(
         done, stopped = run_all(_bound, jobs, end, settings.n_jobs, callback)
     null = np.full((len(result), count), math.nan)
     null.flat[: len(done)] = done
-    return Significance(result, null, level, rows.shape[0], worst([], stopped))
+    return Significance(result, null, level, whole.n_samples, worst([], stopped))
 
 
-def _projected(rows: Rows, whole: DataCovariance, result: Result) -> list[Array]:
+def _projected(values: Any, whole: DataCovariance, result: Result) -> list[Array]:
     """The data, centred and scaled, without the components before each.
 
     With P the projection, independent noise of one variance is left with a share ``P_jj`` of it in
     column j, and columns that are anticorrelated in turn; so that noise is not made too small where
     their order is lost, each column is given back what the projection takes from noise.
     """
-    values = rows.values.toarray() if sparse.issparse(rows.values) else rows.values
+    values = values.toarray() if sparse.issparse(values) else values
     Z = (np.asarray(values, dtype=np.float64) - whole.mean) / whole.scale
     found, left = [], np.ones(Z.shape[1])
     for component in result:

@@ -8,8 +8,7 @@ this is where it is asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from scipy.sparse import csr_array
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 from orthospca.choosing._resampling import Asked, refuse_nothing, seeds
-from orthospca.choosing._running import Share, worst
+from orthospca.choosing._running import worst
 from orthospca.choosing.selection import Counter, Stability, StabilityPath
 from orthospca.data.covariance import DataCovariance
 from orthospca.model.result import Result, Status
@@ -174,14 +173,12 @@ def _resample(
     asked: Asked, whole: DataCovariance, draws: tuple[Any, ...], callback: Counter | None
 ) -> list[Stability]:
     """Find the components of all rows, and those of each resample."""
-    rows, parts = asked.rows, _drawn(asked.rows.shape[0], *draws)
+    m = asked.values.shape[0]
+    parts = _drawn(m, *draws)
     reference = asked.of_all_rows(whole, len(parts), callback)
     refuse_nothing(reference, asked.settings)
-    reference = [replace(result, feature_names=rows.names) for result in reference]
-    each = [(part,) for part in parts]
-    fits: list[Fit]
-    fits, stopped = asked.fit_all(_fit, each, reference, callback)
-    drawn = {"n_rows": len(parts[0]), "n_samples": rows.shape[0], "bootstrap": bool(draws[1])}
+    fits, stopped = asked.fit_all(_kept, [(part,) for part in parts], reference, callback)
+    drawn = {"n_rows": len(parts[0]), "n_samples": m, "bootstrap": bool(draws[1])}
     return [
         _count(result, [fit[i] for fit in fits], stopped, drawn)
         for i, result in enumerate(reference)
@@ -205,14 +202,9 @@ def _size(fraction: Any, bootstrap: bool, m: int) -> int:
     return size
 
 
-def _fit(
-    asked: Asked, part: IntArray, share: Share, hear: Callable[..., bool] | None
-) -> Fit | str | None:
-    """Keep the components of a resample; see ``run_all`` where there are none."""
-    found = asked.fit(part, share, hear)
-    if not isinstance(found, tuple):
-        return found
-    return [(csr_array(result.components), result.status) for result in found[1]]
+def _kept(asked: Asked, covariance: DataCovariance, results: list[Result]) -> Fit:
+    """Keep the components of a resample."""
+    return [(csr_array(result.components), result.status) for result in results]
 
 
 def _count(

@@ -17,7 +17,7 @@ import numpy as np
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 from orthospca.data.columns import TILE, Edges, Moments, dense, edges_of, not_finite
-from orthospca.data.forming import GiveUp
+from orthospca.data.forming import GiveUp, by_columns
 
 #: Narrowest and widest chunk: tasks worth their overhead, tiles that fit in memory many times.
 NARROWEST, WIDEST = 512, 8192
@@ -102,17 +102,14 @@ class ClusterColumns:
         self, indices: IntArray, give_up: GiveUp, known: Array | None = None
     ) -> Array | None:
         """Return ``Q[indices][:, indices]``: in one call, so that the data are read once."""
-        first = 0 if known is None else len(known)
-        if give_up(0.0):
-            return None
-        found = np.empty((len(indices), len(indices)))
-        found[:first, :first] = known if first else 0.0
-        piece = self.cross(indices[first:], indices)
-        own = piece[:, first:]
-        own += own.T.copy()
-        own *= 0.5
-        found[first:], found[:, first:] = piece, piece.T
-        return found
+        k = len(indices)
+        return by_columns(
+            lambda here, rest: self.cross(indices[here], indices[rest]),
+            k,
+            max(k, 1),
+            give_up,
+            known,
+        )
 
     def edges(self, threshold: float, roots: Array) -> Iterator[Edges]:
         """Yield the pairs with ``|Q_ij| ≥ threshold``, each once, tile by tile.

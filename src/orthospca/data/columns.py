@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -45,53 +45,10 @@ class Moments:
     high: Array
 
 
-class Columns(Protocol):
-    """The columns of B, wherever they are."""
-
-    shape: tuple[int, int]
-
-    def moments(self) -> Moments:
-        """Moments of the data before they are prepared; ``ValueError`` if not finite."""
-
-    def prepare(self, mean: Array, divisor: Array) -> None:
-        """Define B: everything below speaks of it."""
-
-    def take(self, indices: IntArray) -> Array:
-        """Return a few columns, shape (m, k)."""
-
-    def diagonal(self) -> Array:
-        """Return the diagonal of Q."""
-
-    def cross(self, rows: IntArray, columns: IntArray) -> Array:
-        """Return ``Q[rows][:, columns]``."""
-
-    @property
-    def entries(self) -> int:
-        """Numbers that a product with all columns reads."""
-
-    def cost(self, count: int) -> float:
-        """About how many multiplications, of dense matrices, a submatrix of so many takes."""
-
-    def square(
-        self, indices: IntArray, give_up: GiveUp, known: Array | None = None
-    ) -> Array | None:
-        """Return ``Q[indices][:, indices]``, exactly symmetric; None if it was given up.
-
-        That of the first indices may be known.
-        """
-
-    def times(self, samples: Array) -> Array:
-        """Return ``Bᵀ samples`` for a few vectors, shape (n, k)."""
-
-    def edges(self, threshold: float, roots: Array) -> Iterator[Edges]:
-        """Yield the pairs with ``|Q_ij| ≥ threshold``, each once, tile by tile.
-
-        Tiles are skipped where ``roots[i] * roots[j]`` stays below the threshold.
-        """
-
-
 class LocalColumns:
-    """Columns that are read into this process and multiplied there.
+    """The columns of B, read into this process and multiplied there.
+
+    Wherever else they are, there is a class with the same methods.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from scipy import sparse
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 from orthospca.data.cluster import ClusterColumns, is_distributed
-from orthospca.data.columns import Columns, LocalColumns, Moments, is_constant
+from orthospca.data.columns import LocalColumns, Moments, is_constant
 from orthospca.data.forming import GiveUp, never
 from orthospca.data.moments import validate_weights
 from orthospca.data.sparse import columns_of
@@ -32,6 +32,9 @@ from orthospca.model.validation import (
 )
 from orthospca.numerics.exact import factor_variance_down
 from orthospca.numerics.rounding import relative_error
+
+#: The columns of the data, wherever they are.
+Columns = LocalColumns | ClusterColumns
 
 
 class DataCovariance:

@@ -106,13 +106,9 @@ class Journal:
 
     def keep_in_touch(self) -> bool:
         """Tell the callback now and then that the work goes on; whether it asks to stop."""
-        if time.perf_counter() < self._told + self._heartbeat:
+        early = time.perf_counter() < self._told + self._heartbeat
+        if early or self._thread != threading.get_ident():
             return False
-        if self._thread != threading.get_ident():
-            return False
-        last = self.last
-        if last is None:
-            # Nothing is known yet, as while a covariance is formed; whoever listens may stop it.
-            nothing = Progress(self.stage, 0, 0, -math.inf, math.inf, self._clock.elapsed)
-            return self.tell(nothing)
-        return self.tell(replace(last, elapsed=self._clock.elapsed))
+        # Nothing is known yet while a covariance is formed; whoever listens may stop it.
+        entry = self.last or Progress(self.stage, 0, 0, -math.inf, math.inf, 0.0)
+        return self.tell(replace(entry, elapsed=self._clock.elapsed))

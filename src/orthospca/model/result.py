@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.model import saving, showing, views
+from orthospca.model import saving, showing, views, words
 from orthospca.model.component import (
     ClosedBy,
     Component,
@@ -277,7 +277,12 @@ class Result:
         return {**self.__dict__, "climb": None}
 
     def __repr__(self) -> str:
-        return views.short(self)
+        limits = sorted(set(self.sparsity))
+        sparsity = str(limits[0]) if len(limits) == 1 else str(list(self.sparsity))
+        return (
+            f"Result({words.counted(self)}, n_features={self.n_features}, sparsity={sparsity}, "
+            f"status={self.status.value!r})"
+        )
 
     def _repr_html_(self) -> str:
         return self.table().html()
@@ -300,7 +305,8 @@ class Result:
         width : int
             Lines of names are broken so that they have at most so many characters.
         """
-        return views.summary(self, width)
+        text = self.table().text(width)
+        return f"{text}\n{self.note}" if self.note else text
 
     def to_frame(self, kind: str = "loadings") -> Any:
         """Return a data frame of pandas, which must be installed.

@@ -32,15 +32,10 @@ def picture(kinds: tuple[str, ...], kind: str, shown: Any, *given: Any, **option
     Picture
         Shows itself in a notebook; its ``axes`` and ``figure`` are those of matplotlib.
     """
-    validate_choice("kind", kind, kinds)
-    plotting = _plotting()
-    return plotting.Picture(getattr(plotting, f"plot_{kind}")(shown, *given, **options))
-
-
-def _plotting() -> ModuleType:
     from orthospca import plotting
 
-    return plotting
+    validate_choice("kind", kind, kinds)
+    return plotting.Picture(getattr(plotting, f"plot_{kind}")(shown, *given, **options))
 
 
 def reports() -> ModuleType:

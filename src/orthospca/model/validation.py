@@ -141,6 +141,11 @@ def column_name(names: Sequence[str] | None, j: Any) -> str:
     return str(int(j)) if names is None else repr(str(names[int(j)]))
 
 
+def names_at(names: Sequence[str] | None, features: Iterable[Any]) -> list[str]:
+    """Return the names of some features, or their numbers if they have none."""
+    return [str(int(j)) if names is None else names[int(j)] for j in features]
+
+
 def refuse_anndata(X: Any, what: str = "data") -> None:
     """Say what to do with an AnnData in the place of an array."""
     if hasattr(X, "var_names") and hasattr(X, "obs_names"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from orthospca.model import words
 from orthospca.model.component import Component
 from orthospca.model.table import Table
-from orthospca.model.validation import validate_choice
+from orthospca.model.validation import names_at, validate_choice
 
 if TYPE_CHECKING:
     from orthospca.model.result import Result
@@ -54,17 +54,11 @@ def table(result: Result, seconds: bool = False) -> Table:
     return Table(title, columns, words.closing(result), named, "loadings")
 
 
-def summary(result: Result, width: int) -> str:
-    """The components as text: a line of numbers for each, and its loadings below."""
-    text = table(result).text(width)
-    return f"{text}\n{result.note}" if result.note else text
-
-
 def loadings(result: Result, component: Component) -> list[tuple[str, float]]:
     """The features of a component with their loadings, the largest first."""
-    names = result.feature_names
     order = sorted(component.support.tolist(), key=lambda j: (-abs(component.vector[j]), j))
-    return [(str(j) if names is None else names[j], float(component.vector[j])) for j in order]
+    names = names_at(result.feature_names, order)
+    return list(zip(names, component.vector[order].tolist(), strict=True))
 
 
 def signed(loading: float) -> str:
@@ -75,16 +69,6 @@ def signed(loading: float) -> str:
 def percent(share: float) -> str:
     """A share of the whole; nothing if there is no whole."""
     return f"{share:.1%}" if math.isfinite(share) else ""
-
-
-def short(result: Result) -> str:
-    """The result in one line, for its ``repr``."""
-    limits = sorted(set(result.sparsity))
-    sparsity = str(limits[0]) if len(limits) == 1 else str(list(result.sparsity))
-    return (
-        f"Result({words.counted(result)}, n_features={result.n_features}, sparsity={sparsity}, "
-        f"status={result.status.value!r})"
-    )
 
 
 def frame(result: Result, kind: str) -> Any:

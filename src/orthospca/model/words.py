@@ -12,6 +12,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from orthospca.model.component import Component, Status, format_gap, relative_gap
+from orthospca.model.validation import names_at
 
 if TYPE_CHECKING:
     from orthospca.model.result import Result
@@ -113,10 +114,7 @@ def asked(result: Result) -> str:
         for own in dict.fromkeys(filter(None, lists)):
             whose = [str(k) for k, features in enumerate(lists, start=1) if features == own]
             each = "" if len(whose) == len(lists) else f" (component {', '.join(whose)})"
-            names = [
-                str(j) if result.feature_names is None else result.feature_names[j] for j in own
-            ]
-            said.append(f"{word} {', '.join(names)}{each}")
+            said.append(f"{word} {', '.join(names_at(result.feature_names, own))}{each}")
     if result.asked.get("nonnegative"):
         said.append("with non-negative loadings")
     if "relation" in result.asked:

@@ -24,9 +24,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from orthospca._typing import Array
 from orthospca.data.covariance import DataCovariance
+from orthospca.data.problem import diagonal_of
 from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.result import Component, Result, Status
 from orthospca.model.tolerance import Tolerance
@@ -46,14 +48,14 @@ def taken_over(
     for k, stage in enumerate(larger.stages):
         if demands.include and not demands.asked(k).fits(stage.vector, sparsity):
             return None
-    return replace(
-        larger,
-        stages=tuple(replace(stage, nodes=0, runtime=0.0) for stage in larger.stages),
-        sparsity=(sparsity,) * len(larger.sparsity),
-        runtime=0.0,
-        history=(),
-        known_path=larger.known_path[:sparsity],
-    )
+    stages = tuple(replace(stage, nodes=0, runtime=0.0) for stage in larger.stages)
+    return at_once(larger, sparsity, stages=stages)
+
+
+def at_once(larger: Result, sparsity: int, **found: Any) -> Result:
+    """Return what came of a larger sparsity as the result of this one, which took no time."""
+    limits, path = (sparsity,) * len(larger.sparsity), larger.known_path[:sparsity]
+    return replace(larger, sparsity=limits, runtime=0.0, history=(), known_path=path, **found)
 
 
 def averaging_bound(upper: float, p: int, q: int, smallest: float) -> float:
@@ -73,18 +75,10 @@ class Links:
         demands: Demands = NO_DEMANDS,
     ) -> None:
         self._averages = not demands.include and demands.previous is None
-        if isinstance(covariance, DataCovariance):
-            # The smallest variance is rounded downwards, which leaves the averaging bound true.
-            radius = covariance.relative_radius
-            self._smallest = float(covariance.diagonal.min()) * (1 - radius)
-        else:
-            self._smallest = float(covariance.diagonal().min())
-        self._tolerance = tolerance
-
-    def met(self, lower: float, upper: float) -> bool:
-        """Whether there are a vector and a bound, and the gap is within the tolerance."""
-        known = math.isfinite(lower) and math.isfinite(upper)
-        return known and self._tolerance.met(lower, upper)
+        # The smallest variance is rounded downwards, which leaves the averaging bound true.
+        radius = covariance.relative_radius if isinstance(covariance, DataCovariance) else 0.0
+        self._smallest = float(diagonal_of(covariance).min()) * (1 - radius)
+        self.tolerance = tolerance
 
     def connect(self, sparsities: Sequence[int], results: Sequence[Result]) -> tuple[Result, ...]:
         """Use the first component of each sparsity for all others (facts 1 and 2)."""
@@ -106,7 +100,7 @@ class Links:
         first = result.stages[0]
         # Rounding may put a proved bound a hair below the value that attains it.
         upper = max(min(upper, first.upper_bound), first.variance)
-        status = Status.OPTIMAL if self.met(first.variance, upper) else first.status
+        status = Status.OPTIMAL if self.tolerance.met(first.variance, upper) else first.status
         stages = (replace(first, upper_bound=upper, status=status), *result.stages[1:])
         overall = result.status
         if result.exhausted or len(stages) == len(result.sparsity):

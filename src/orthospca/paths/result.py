@@ -12,7 +12,7 @@ from orthospca._typing import Array
 from orthospca.model import views, words
 from orthospca.model.component import Status, format_gap
 from orthospca.model.result import Result
-from orthospca.model.validation import validate_integer
+from orthospca.model.validation import names_at, validate_integer
 from orthospca.paths.shown import Shown, Table
 
 
@@ -191,9 +191,8 @@ class SparsityPath(Shown):
     def _named(self, row: Array, among: Any) -> tuple[str, ...]:
         """Names of the features that a row uses, among some of them; the largest first."""
         chosen = np.flatnonzero((row != 0) & among)
-        order = chosen[np.argsort(-np.abs(row[chosen]), kind="stable")].tolist()
-        names = self.feature_names
-        return tuple(str(j) if names is None else names[j] for j in order)
+        order = chosen[np.argsort(-np.abs(row[chosen]), kind="stable")]
+        return tuple(names_at(self.feature_names, order))
 
     def __repr__(self) -> str:
         count = len(self.sparsities)

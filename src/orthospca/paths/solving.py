@@ -16,6 +16,7 @@ from orthospca._methods import Method
 from orthospca._typing import Array
 from orthospca.blocks.partition import Blocks
 from orthospca.data.covariance import DataCovariance
+from orthospca.data.problem import read_covariance
 from orthospca.facade import solve_with
 from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.limits import Watch
@@ -23,14 +24,13 @@ from orthospca.model.result import Component, Progress, Result, Status
 from orthospca.model.settings import Settings
 from orthospca.model.validation import (
     names_of,
-    validate_covariance,
     validate_integer,
     validate_names,
 )
 from orthospca.numerics.rounding import add_up
-from orthospca.paths.links import Links, taken_over
+from orthospca.paths.links import Links, at_once, taken_over
 from orthospca.paths.result import SparsityPath
-from orthospca.routes import can_do_without, formed_in_time, is_formed
+from orthospca.routes import formed_if_needed, is_formed
 from orthospca.wide.stage import WideProblem
 
 #: A sparsity that was left open is tried again with at least so many times the seconds it had.
@@ -138,14 +138,16 @@ def path_with(
     watch = settings.watch(hear)
     if settings.method is Method.DEFLATION:
         raise InputError("method must not be 'deflation': its bounds do not speak of Q")
-    given = Q if isinstance(Q, DataCovariance) else validate_covariance(Q)
+    given = read_covariance(Q)
     n = given.shape[0]
     names = validate_names(feature_names, n, names_of(Q))
     asked = validate_sparsities(sparsities, n)
     count = validate_integer("n_components", n_components, 1, n, "the number of features")
     if not isinstance(demands, Demands):
         demands = Demands.validate([asked[0]] * count, n, names, *demands)
-    covariance = _covariance_of(given, settings, threshold, watch, demands)
+    formed = is_formed(given, settings, threshold, demands)
+    with watch.listening():
+        covariance = formed_if_needed(given, formed, settings, threshold, demands, watch)
     if covariance is None or watch.interrupted:
         # No sparsity was reached: there was no time to form the matrix.
         return SparsityPath.of((), count, watch.verdict() or Status.TIME_LIMIT, watch.clock.elapsed)
@@ -252,7 +254,11 @@ class _Climb:
             nonlocal met
             callback = self.callback
             self.stop |= callback is not None and bool(callback(sparsity, progress))
-            met = not self.stop and self.count == 1 and self.links.met(progress.lower, known)
+            met = (
+                not self.stop
+                and self.count == 1
+                and self.links.tolerance.met(progress.lower, known)
+            )
             return self.stop or met
 
         binding = self.demands.binding
@@ -276,17 +282,9 @@ class _Climb:
             return None
         if point.status is not Status.OPTIMAL:
             point = replace(point, status=Status.TIME_LIMIT)
-        return replace(
-            larger,
-            stages=(point,),
-            sparsity=(sparsity,),
-            status=point.status,
-            exhausted=False,
-            guarantee=add_up(point.upper_bound, -point.variance),
-            runtime=0.0,
-            history=(),
-            known_path=larger.known_path[:sparsity],
-        )
+        short = add_up(point.upper_bound, -point.variance)
+        found = {"stages": (point,), "status": point.status, "guarantee": short}
+        return at_once(larger, sparsity, **found, exhausted=False)
 
 
 def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
@@ -332,19 +330,6 @@ def parse_sparsities(text: str, n: int) -> tuple[int, ...]:
             )
         chosen.update(range(first, last + 1, step))
     return tuple(sorted(chosen))
-
-
-def _covariance_of(
-    Q: Array | DataCovariance, settings: Settings, threshold: Any, watch: Watch, demands: Demands
-) -> Array | DataCovariance | None:
-    """The matrix, formed once for the whole path, or the data; None if they would not do."""
-    if not isinstance(Q, DataCovariance) or not is_formed(Q, settings, threshold, demands):
-        return Q
-    with watch.listening():
-        matrix = formed_in_time(Q, settings, watch)
-    if matrix is not None:
-        return matrix
-    return Q if can_do_without(settings, threshold, demands) else None
 
 
 def validate_sparsities(sparsities: Any, n: int) -> tuple[int, ...]:
