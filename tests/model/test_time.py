@@ -262,11 +262,14 @@ def test_few_rows_are_formed_in_pieces_too(container) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [1.0, 3.0])
 def test_large_problems_keep_their_limits(limit, real_clock) -> None:
-    """Tests that matrices, wide data and sets are late by little, with generous slack.
+    """Tests that matrices, wide data and sets are late by little: by fifteen decompositions.
 
-    It is the time of the processor that is measured: what others do on the machine is not at fault.
+    It is the time of the processor that is compared: what others do on the machine is not at fault.
     """
     Q, X = exact(rows(1500, 1000)), rows(100, 8000)
+    started = time.process_time()
+    np.linalg.eigh(Q)
+    slack = 15 * (time.process_time() - started)
     calls = [
         lambda: solve(Q, 20, 3, time_limit=limit),
         lambda: solve(DataCovariance(X), 20, 3, time_limit=limit),
@@ -279,4 +282,4 @@ def test_large_problems_keep_their_limits(limit, real_clock) -> None:
     for call in calls:
         started = time.process_time()
         call()
-        assert time.process_time() - started < limit + 2.0
+        assert time.process_time() - started < limit + slack
