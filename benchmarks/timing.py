@@ -109,7 +109,7 @@ def machine() -> dict[str, Any]:
     ]
     return {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        "commit": commit_of(Path(__file__).parent),
         "system": platform.platform(),
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -121,14 +121,23 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _commit() -> str | None:
-    """The commit that is measured, if that is known, with a plus if something was changed."""
-    command = ("git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+")
+def commit_of(folder: Path) -> str | None:
+    """The commit of a checkout, if that is known, with a plus if something was changed.
+
+    The stored tables do not count: a run writes them, one after another.
+    """
+    git = ("git", "-C", str(folder))
+    changes = ("status", "--porcelain", "--untracked-files=no", "--")
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        named = _printed(*git, "describe", "--always")
+        changed = _printed(*git, *changes, ":(top)", ":(top,exclude)benchmarks/results")
     except (OSError, subprocess.CalledProcessError):
         return None
-    return done.stdout.strip()
+    return f"{named}+" if changed else named
+
+
+def _printed(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _processor() -> str:

@@ -29,6 +29,7 @@ from benchmarks import (  # noqa: E402
     grid,
     instances,
     pitprops,
+    timing,
 )
 from benchmarks.page import __main__ as page  # noqa: E402
 from benchmarks.page import audits as audited_page  # noqa: E402
@@ -97,6 +98,28 @@ def test_a_quick_run_leaves_the_stored_tables_alone():
     assert parse(["--quick"]).output == RESULTS / "quick"
     assert parse([]).output == RESULTS
     assert parse(["--quick", "--output", "elsewhere"]).output == Path("elsewhere")
+
+
+def test_tables_that_a_run_writes_do_not_change_the_commit_that_is_measured(tmp_path):
+    """Tests which changes of a checkout are told with a plus."""
+
+    def git(*words):
+        given = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *given, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    results = tmp_path / "benchmarks" / "results"
+    results.mkdir(parents=True)
+    (results / "known.csv").write_text("1")
+    (tmp_path / "source.py").write_text("1")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "both")
+    name = timing.commit_of(tmp_path / "benchmarks")
+    (results / "known.csv").write_text("2")
+    assert name
+    assert name == timing.commit_of(tmp_path / "benchmarks")
+    (tmp_path / "source.py").write_text("2")
+    assert timing.commit_of(tmp_path / "benchmarks") == f"{name}+"
 
 
 def test_a_share_says_what_is_open_and_what_is_counted_twice():
