@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from helpers.forced import forced_branching
 from orthospca import datasets, solve
 from orthospca.result import Status
 
@@ -104,3 +105,15 @@ def test_ties_within_the_tolerance_are_certified():
     result = solve(Q, 2, 4, objective="lexicographic")
     assert result.status is Status.OPTIMAL
     assert max(result.gaps) <= 1e-4
+
+
+def test_the_limit_that_ended_it_is_named(monkeypatch):
+    """Tests a second stage that the nodes do not suffice for, after a first one that is closed."""
+    forced_branching(monkeypatch, conditioning=False, eager=True)
+    rng = np.random.default_rng(2)
+    n = int(rng.integers(4, 7))
+    B = rng.integers(-3, 4, (n, n))
+    asked = {"previous": rng.integers(-2, 3, size=(2, n)), "gap": 0.1, "node_limit": 2}
+    result = solve((B + B.T).astype(float), [n, 3], 2, objective="lexicographic", **asked)
+    assert result.statuses == (Status.OPTIMAL,)
+    assert result.status is Status.NODE_LIMIT

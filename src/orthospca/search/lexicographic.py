@@ -98,6 +98,8 @@ class _Search:
         self.stages = MatrixStages(Q, replace(settings, tolerance=near), watch)
         self.doubts: list[str] = []
         self.ties = 0
+        #: Why a stage ended without a component.
+        self.stopped = Status.INTERRUPTED
 
     def run(self) -> Lexicographic:
         """Go through the stages."""
@@ -145,7 +147,7 @@ class _Search:
             if outcome.best is not None:
                 solved.append((sequence, outcome, outcome.best.value))
             elif outcome.status is not Status.EXHAUSTED:
-                self.exhausted = False
+                self.exhausted, self.stopped = False, outcome.status
         return solved
 
     def _before(self, sequence: _Sequence) -> tuple[Array, Demand]:
@@ -206,7 +208,7 @@ class _Search:
         found = tuple(components)
         status_of_all = overall_status(found, len(self.limits), exhausted)
         if status_of_all is None:
-            status_of_all = self.watch.verdict() or Status.INTERRUPTED
+            status_of_all = self.watch.verdict() or self.stopped
         guarantee = max((add_up(c.upper_bound, -c.variance) for c in found), default=math.nan)
         doubts = sorted(set(self.doubts))
         if doubts and status_of_all in (Status.OPTIMAL, Status.EXHAUSTED):
