@@ -108,6 +108,24 @@ def test_another_matrix_is_refused() -> None:
     assert not verify(certificate, np.eye(3)).verified
 
 
+def test_the_sign_of_a_zero_says_nothing(tmp_path: Path) -> None:
+    """Tests that a matrix with negative zeros is the same one, also when a solve is resumed."""
+    matrix = np.diag([3.0, 2.0, 1.0])
+    signed = np.where(matrix == 0, -0.0, matrix)
+    signed[0, 1] = 0.0
+    for given, others in ((signed, (signed, matrix)), (matrix, (signed, matrix))):
+        file = tmp_path / f"{len(list(tmp_path.iterdir()))}.zip"
+        certificate = solve(given, 2, 2, proof=True, resume=file).certificate
+        for other in others:
+            assert verify(certificate, other).verified
+            assert solve(other, 2, 2, resume=file).status.name == "OPTIMAL"
+    B = np.array([[0.0, 1.0], [2.0, -0.0], [-2.0, -1.0]])
+    data = [DataCovariance(X) for X in (B, np.where(B == 0, -0.0, B))]
+    settings = Settings.validate(tuning=tuned(formed=0), proof=True)
+    certificate = solve_with(data[0], 1, 2, settings).certificate
+    assert verify(certificate, factor=data[1].factor(np.arange(2))).verified
+
+
 def test_thresholds_and_blocks() -> None:
     """Tests that a proof is one of the whole matrix, whatever blocks there are."""
     blocks = np.kron(np.diag([3.0, 2.0, 1.0]), np.full((4, 4), 0.5) + np.eye(4))

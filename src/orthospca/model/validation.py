@@ -49,7 +49,8 @@ def validate_covariance(Q: Any) -> Array:
         given = np.asarray(Q)
         if np.iscomplexobj(given):
             raise InputError(f"Q must be real, got {given.dtype} numbers")
-        matrix = np.array(given, dtype=float, order="C")
+        # The sign of a zero says nothing, and a fingerprint would tell it apart.
+        matrix = np.array(given, dtype=float, order="C") + 0.0
     except InputError:
         raise
     except (TypeError, ValueError) as error:
