@@ -43,7 +43,7 @@ from orthospca.bounds.conditioning.steps import Step
 from orthospca.bounds.conditioning.walk import Conditioning, Dive
 from orthospca.bounds.share import node as share
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Closed, Node, NodeReason
+from orthospca.model.nodes import Closed, Node
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
@@ -867,7 +867,7 @@ def test_same_stage_whatever_the_jobs(budgets: tuple[float, ...]) -> None:
             nodes: list[Closed] = []
             tolerance = Tolerance(0.0, 1e-9)
             outcome = solve_thoroughly(case, budgets, -1, tolerance, watch, n_jobs, nodes)
-            closed = [(tuple(c.included), tuple(c.allowed), c.upper, c.reason) for c in nodes]
+            closed = [(tuple(c.included), tuple(c.allowed), c.upper) for c in nodes]
             vector = None if outcome.best is None else outcome.best.vector.tolist()
             history = [(e.lower, e.upper, e.nodes, e.open_nodes) for e in watch.journal.history]
             runs.append((closed, vector, outcome.upper, outcome.status, history))
@@ -1009,5 +1009,5 @@ def test_a_component_in_hand_is_not_lost() -> None:
     evaluation = search._finish(Node(np.arange(0), np.arange(2)), found, 1.0)
     assert evaluation is not None
     assert evaluation.closed is not None
-    assert evaluation.closed.reason is NodeReason.INFEASIBLE
+    assert evaluation.closed.upper == -math.inf
     assert evaluation.best is found

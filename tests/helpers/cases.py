@@ -24,7 +24,7 @@ from helpers.exact import exceeds
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.bounds.share.node import ShareBound
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Bound, Closed, Node, NodeBound, NodeReason
+from orthospca.model.nodes import Bound, Closed, Node, NodeBound
 from orthospca.model.result import Result, Status
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
@@ -214,9 +214,7 @@ class Loose:
 
     def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
         branch = int(node.free[len(node.free) // 2])
-        return NodeBound(
-            self.upper(node), NodeReason.EIGENVALUE, node.included, node.allowed, branch=branch
-        )
+        return NodeBound(self.upper(node), node.included, node.allowed, branch=branch)
 
 
 class Exact(Loose):
@@ -247,7 +245,6 @@ class Fixing(Loose):
         free = np.setdiff1d(allowed, node.included)
         return NodeBound(
             self.case.upper_of(left),
-            NodeReason.MULTIPLIERS,
             node.included,
             allowed,
             branch=int(free[0]) if len(free) else -1,

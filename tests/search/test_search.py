@@ -47,7 +47,7 @@ from helpers.seeds import crossed, later, seeds, split, spread
 from orthospca._methods import Method
 from orthospca.bounds.classical import ClassicalBound
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Bound, Closed, Node, NodeBound, NodeReason
+from orthospca.model.nodes import Bound, Closed, Node, NodeBound
 from orthospca.model.result import Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
@@ -126,7 +126,7 @@ def test_the_same_search_for_any_number_of_threads(make: Callable, problems: ran
         for n_jobs in (1, 2, 3):
             nodes: list[Closed] = []
             outcome = run(case, make(case), n_jobs=n_jobs, closed=nodes)
-            closed = [(tuple(c.included), tuple(c.allowed), c.upper, c.reason) for c in nodes]
+            closed = [(tuple(c.included), tuple(c.allowed), c.upper) for c in nodes]
             vector = None if outcome.best is None else outcome.best.vector.tolist()
             runs.append((closed, vector, outcome.upper, outcome.status, outcome.nodes))
         assert runs[0] == runs[1] == runs[2]
@@ -291,7 +291,7 @@ def test_roots_that_overlap_or_are_missing() -> None:
         check_status(outcome, case.scale, tolerance.eps)
         check_closed(case, outcome, nodes, complete=True)
         known = StageState(case.problem, tolerance, Watch(), upper=1e9)
-        closed = Closed(np.arange(0), np.arange(n), case.optimum, NodeReason.ENUMERATED)
+        closed = Closed(np.arange(0), np.arange(n), case.optimum)
         known.close(closed)
         assert explored(TreeSearch(known, Weak(case)), []).upper == case.optimum
 
@@ -609,7 +609,6 @@ def test_what_fixing_removes(make: Callable, part: int) -> None:
         check_closed(case, outcome, closed, complete=True)
         check_covered(case, closed)
         taken = [each for each in closed if each.kept is not None]
-        assert all(closed.reason is NodeReason.FIXED for closed in taken)
         assert all(closed.upper <= outcome.upper for closed in taken)
         removed += len(taken)
     assert removed >= 2

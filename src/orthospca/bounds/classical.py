@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 
 from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Node, NodeBound, NodeReason
+from orthospca.model.nodes import Node, NodeBound
 from orthospca.model.stage import Subproblem
 from orthospca.numerics import rigor
 from orthospca.numerics.rounding import TINY, add_up, mul_up, raised, root_of_squares_up
@@ -145,33 +145,26 @@ class ClassicalBound:
     def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
         """Bound a node; the eigenvalue is computed only if the cheap bounds do not suffice."""
         problem = self.problem
-        upper, reason = self.cheap(node)
+        upper = self.cheap(node)
         if upper <= cutoff:
-            return NodeBound(upper, reason, node.included, node.allowed)
+            return NodeBound(upper, node.included, node.allowed)
         eigenvalue, direction = eigenvalue_bound(problem, node.allowed)
-        if eigenvalue < upper:
-            upper, reason = eigenvalue, NodeReason.EIGENVALUE
         weight = np.where(np.isin(node.allowed, node.included), -1.0, np.abs(direction))
         return NodeBound(
-            upper,
-            reason,
+            min(eigenvalue, upper),
             node.included,
             node.allowed,
             branch=int(node.allowed[np.argmax(weight)]),
             supports=(round_to_support(problem, direction, node.included, node.allowed),),
         )
 
-    def cheap(self, node: Node) -> tuple[float, NodeReason]:
-        """Bounds that need no eigenvalue, on the adjusted covariance."""
+    def cheap(self, node: Node) -> float:
+        """The best bound that needs no eigenvalue, on the adjusted covariance."""
         problem, size = self.problem, self.problem.sparsity
         matrix = problem.projected[np.ix_(node.allowed, node.allowed)]
-        found = [
-            (gershgorin_bound(matrix, size), NodeReason.GERSHGORIN),
-            (frobenius_bound(matrix, size), NodeReason.FROBENIUS),
-        ]
+        upper = min(gershgorin_bound(matrix, size), frobenius_bound(matrix, size))
         if self.deficit is not None:
             included = np.isin(node.allowed, node.included)
             trace = trace_bound(matrix.diagonal(), included, size)
-            found.append((raised(trace + size * self.deficit, 4), NodeReason.TRACE))
-        upper, reason = min(found, key=lambda pair: pair[0])
-        return add_up(upper, mul_up(size, problem.projected_radius)), reason
+            upper = min(upper, raised(trace + size * self.deficit, 4))
+        return add_up(upper, mul_up(size, problem.projected_radius))

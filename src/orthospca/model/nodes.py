@@ -4,36 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Protocol
 
 import numpy as np
 
 from orthospca._typing import IntArray
 from orthospca.model.limits import Watch
-
-
-class NodeReason(str, Enum):
-    """Why a node was closed; together with the multipliers this is the skeleton of a proof."""
-
-    SUPPORT = "support"
-    """Its support is determined, and was solved."""
-    ENUMERATED = "enumerated"
-    """All its supports were tested."""
-    INFEASIBLE = "infeasible"
-    """No vector on its allowed indices is orthogonal to the previous components."""
-    GERSHGORIN = "gershgorin"
-    FROBENIUS = "frobenius"
-    TRACE = "trace"
-    EIGENVALUE = "eigenvalue"
-    MULTIPLIERS = "multipliers"
-    """Multipliers of the share relaxation; see ``docs/theory/share.md``."""
-    CONDITIONED = "conditioned"
-    """Searched at a level, given what is included; see ``docs/theory/conditioning.md``."""
-    CLIMBED = "climbed"
-    """Proved rung by rung; see ``docs/theory/ladder.md``."""
-    FIXED = "fixed"
-    """Removed from a node by fixing indices in or out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,15 +57,12 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Closed:
-    """A closed node: nothing in it exceeds ``upper``, because of ``reason``.
+    """A closed node: nothing in it exceeds ``upper``.
 
     Attributes
     ----------
     included, allowed : integer arrays
     upper : float
-    reason : NodeReason
-    proof : object
-        The multipliers, or the tree, behind it.
     kept : tuple of two integer arrays, or None
         If given, only the supports of the node that are *not* between these included and allowed
         indices are closed: the rest was kept as a smaller node.
@@ -98,8 +71,6 @@ class Closed:
     included: IntArray
     allowed: IntArray
     upper: float
-    reason: NodeReason
-    proof: Any = None
     kept: tuple[IntArray, IntArray] | None = None
 
 
@@ -111,8 +82,6 @@ class NodeBound:
     ----------
     upper : float
         Proved.
-    reason : NodeReason
-        Which bound gave it.
     branch : int
         The index to branch on if the node stays open.
     supports : tuple of integer arrays
@@ -127,7 +96,6 @@ class NodeBound:
     """
 
     upper: float
-    reason: NodeReason
     included: IntArray
     allowed: IntArray
     branch: int = -1

@@ -11,7 +11,7 @@ from orthospca.bounds.conditioning.steps import Tree
 from orthospca.bounds.conditioning.walk import Conditioning
 from orthospca.bounds.share.node import LARGEST_RELAXED, ShareBound, relaxation_cost
 from orthospca.model.limits import QuietWatch, Watch
-from orthospca.model.nodes import Bound, Closed, Node, NodeReason
+from orthospca.model.nodes import Bound, Closed, Node
 from orthospca.model.result import ClosedBy, Status
 from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
@@ -80,8 +80,7 @@ def walk(
     state.tally.work += dive.work
     state.improve(dive.best)
     if dive.complete:
-        reason = NodeReason.CONDITIONED
-        state.close(Closed(whole.included, whole.allowed, dive.upper, reason, dive.steps))
+        state.close(Closed(whole.included, whole.allowed, dive.upper))
         state.tree = dive.level, dive.steps
         state.open.working = []
     if not watch.interrupted:
@@ -190,15 +189,8 @@ def branch(
     outline: Outline | None = None,
 ) -> Status | None:
     """Explore the tree of all supports; what stopped it."""
-    search = TreeSearch(
-        state,
-        bound,
-        enumerate_below=enumerate_below,
-        n_jobs=settings.n_jobs,
-        tuning=settings.tuning.tree,
-        outline=outline,
-    )
-    return search.explore([everything(state.problem)])
+    asked = enumerate_below, settings.n_jobs, settings.tuning.tree
+    return TreeSearch(state, bound, *asked, outline).explore([everything(state.problem)])
 
 
 def bound_without_branching(

@@ -12,17 +12,24 @@ from dataclasses import dataclass
 
 from orthospca.bounds.conditioning.steps import Step, Tree
 from orthospca.bounds.share.node import Proved
-from orthospca.model.nodes import Node
+from orthospca.model.nodes import Closed, Node
+from orthospca.supports.best import Candidate
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class Evaluated:
     """A node as it was evaluated.
 
     Attributes
     ----------
     left : Node
         What is left of it, with its bound and the index it is branched on, if it is.
+    best : Candidate or None
+        The incumbent, or something better.
+    closed : Closed or None
+        None if it is open.
+    removed : Closed or None
+        What it does not contain any more.
     steps : sequence of Step
         How it became so small.
     tested : bool
@@ -30,6 +37,9 @@ class Written:
     """
 
     left: Node
+    best: Candidate | None
+    closed: Closed | None = None
+    removed: Closed | None = None
     steps: Sequence[Step] = ()
     tested: bool = False
 
@@ -44,17 +54,17 @@ class Outline:
 
     def __init__(self, sparsity: int) -> None:
         self._sparsity = sparsity
-        self._nodes: dict[tuple[bool, ...], Written] = {}
+        self._nodes: dict[tuple[bool, ...], Evaluated] = {}
         self._counted: set[int] = set()
         #: Memory taken by multipliers.
         self.nbytes = 0
 
-    def enter(self, written: Written) -> None:
+    def enter(self, node: Evaluated) -> None:
         """Take note of a node; all multipliers are kept, and so no two have the same identity."""
-        self._nodes[written.left.path] = written
-        proofs = [step.multipliers for step in written.steps]
-        if isinstance(written.left.proof, Proved):
-            proofs.append(written.left.proof.multipliers)
+        self._nodes[node.left.path] = node
+        proofs = [step.multipliers for step in node.steps]
+        if isinstance(node.left.proof, Proved):
+            proofs.append(node.left.proof.multipliers)
         for multipliers in proofs:
             if multipliers is not None and id(multipliers) not in self._counted:
                 self._counted.add(id(multipliers))
@@ -73,15 +83,15 @@ class Outline:
         pending: list[tuple[bool, ...]] = [()]
         while pending:
             path = pending.pop()
-            written = self._nodes.get(path)
-            if written is None:
+            node = self._nodes.get(path)
+            if node is None:
                 return None
-            steps += written.steps
-            left = written.left
+            steps += node.steps
+            left = node.left
             nothing = left.free[:0]
-            if len(left.free) == 0 and written.steps and len(written.steps[-1].removed):
+            if len(left.free) == 0 and node.steps and len(node.steps[-1].removed):
                 continue
-            if written.tested or self._is_determined(left):
+            if node.tested or self._is_determined(left):
                 steps.append(Step(nothing))
             elif left.upper <= level and isinstance(left.proof, Proved):
                 steps.append(Step(left.free, multipliers=left.proof.multipliers))

@@ -13,7 +13,7 @@ import numpy as np
 from orthospca.bounds.conditioning.steps import Tree
 from orthospca.bounds.conditioning.walk import Tally
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Closed, Node, NodeReason
+from orthospca.model.nodes import Closed, Node
 from orthospca.model.result import ClosedBy, Status
 from orthospca.model.tolerance import Tolerance
 from orthospca.search.outcome import Argument, Outcome
@@ -48,19 +48,11 @@ class OpenNodes:
         """Let a node wait."""
         heapq.heappush(self._waiting, (-node.upper, next(self._order), node))
 
-    def take(self, count: int) -> None:
+    def take(self, count: float) -> None:
         """Move the most promising nodes among those being worked on, until there are so many."""
         while self._waiting and len(self.working) < count:
             self.working.append(self._waiting[0][2])
             heapq.heappop(self._waiting)
-
-    def all_waiting(self) -> list[Node]:
-        """Return the waiting nodes, in no order."""
-        return [node for _, _, node in self._waiting]
-
-    def drop_waiting(self) -> None:
-        """Forget the waiting nodes; they have been closed."""
-        self._waiting = []
 
 
 class Featured(Protocol):
@@ -175,7 +167,7 @@ class StageState(Generic[P]):
         """Close the whole stage: nothing in it exceeds the bound."""
         everything = np.arange(self.problem.n_features)
         self.trying = by
-        self.close(Closed(everything[:0], everything, upper, NodeReason.CLIMBED))
+        self.close(Closed(everything[:0], everything, upper))
         self.open.working = []
 
     def tell(self, open_nodes: int | None = None) -> None:

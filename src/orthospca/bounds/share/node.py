@@ -13,7 +13,7 @@ from orthospca.bounds.share.claim import Claim, Multipliers
 from orthospca.bounds.share.fixing import ruled_in, ruled_out
 from orthospca.bounds.share.method import ShareMethod
 from orthospca.model.limits import Watch
-from orthospca.model.nodes import Node, NodeBound, NodeReason
+from orthospca.model.nodes import Node, NodeBound
 from orthospca.model.result import ClosedBy
 from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import ShareTuning
@@ -179,7 +179,6 @@ class _Work:
             branch = int(self.iterate.features[np.argmin(undecided)])
         return NodeBound(
             self.upper,
-            NodeReason.MULTIPLIERS,
             self.included,
             self.allowed,
             branch=branch,
