@@ -27,7 +27,7 @@ class Node:
         What the bound hands down to the children (multipliers, a warm start).
     proof : object
         What the bound rests on: it may be that of a larger node.
-    path : tuple of bool
+    path : tuple of int
         The branches from the root to it, true where the index is in.
     """
 
@@ -37,7 +37,7 @@ class Node:
     branch: int = -1
     payload: Any = None
     proof: Any = None
-    path: tuple[bool, ...] = ()
+    path: tuple[int, ...] = ()
 
     @property
     def free(self) -> IntArray:

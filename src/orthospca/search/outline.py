@@ -54,7 +54,7 @@ class Outline:
 
     def __init__(self, sparsity: int) -> None:
         self._sparsity = sparsity
-        self._nodes: dict[tuple[bool, ...], Evaluated] = {}
+        self._nodes: dict[tuple[int, ...], Evaluated] = {}
         self._counted: set[int] = set()
         #: Memory taken by multipliers.
         self.nbytes = 0
@@ -80,7 +80,7 @@ class Outline:
             open.
         """
         steps: list[Step] = []
-        pending: list[tuple[bool, ...]] = [()]
+        pending: list[tuple[int, ...]] = [()]
         while pending:
             path = pending.pop()
             node = self._nodes.get(path)
