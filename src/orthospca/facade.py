@@ -343,11 +343,10 @@ class _Solve:
             found = Found(joint.components, False, math.nan, joint.status)
             return self.result(found, joint.note, None, joint.upper)
         if settings.objective is Objective.LEXICOGRAPHIC:
-            answer = solve_lexicographically(Q, *way)
+            found, note = solve_lexicographically(Q, *way)
             if settings.proof:
-                certificate = self._recorder().close(answer.found)
-            upper = self._bound_of_all(answer.found)
-            return self.result(answer.found, answer.note, certificate, upper)
+                certificate = self._recorder().close(found)
+            return self.result(found, note, certificate, self._bound_of_all(found))
         saved = None if resume is None else read_saved_set(resume, Q, limits, told)
         if saved is None:
             joint = solve_jointly(Q, *way)

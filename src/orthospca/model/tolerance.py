@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from orthospca.model.component import Status
+
 #: The search aims at this share of the tolerance, so that rounding does not spoil what it reaches.
 AIM = 0.999999
 
@@ -47,6 +49,12 @@ class Tolerance:
             return upper - lower < allowed
         exact = Fraction(lower)
         return Fraction(upper) - exact <= max(Fraction(self.eps), Fraction(self.gap) * abs(exact))
+
+    def status(self, lower: float, upper: float, ended: Status) -> Status:
+        """Return what a search with these bounds has come to, which ended for some reason."""
+        if self.met(lower, upper):
+            return Status.OPTIMAL
+        return Status.PRECISION if ended is Status.OPTIMAL else ended
 
     def at_resolution(self, resolution: float) -> Tolerance:
         """Return the same tolerance for numbers that are known no better than this."""

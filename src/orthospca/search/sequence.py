@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -56,11 +55,9 @@ class Stages(Protocol):
     @property
     def note(self) -> str:
         """What a user should know of the way chosen; empty if nothing."""
-        ...
 
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,20 +93,16 @@ class RunRecord(Protocol):
 
     def ladder(self, k: int) -> tuple[Rung, ...]:
         """What was proved before for a component, whether or not its stage was finished."""
-        ...
 
     def hint(self, k: int) -> Candidate | None:
         """The component of a stage that was not finished."""
-        ...
 
     @property
     def is_due(self) -> bool:
         """Whether it is time to take note."""
-        ...
 
     def show(self, found: Found) -> None:
         """Take note of what there is."""
-        ...
 
 
 def run_stages(
@@ -141,179 +134,140 @@ def run_stages(
     demands : Demands
         What is asked of them beyond their sparsity.
     """
-    sequence = _Sequence(stages, limits, tolerance, record is not None, demands)
-    for k, component in enumerate(known):
-        ladder = record.ladder(k) if record is not None else ()
-        sequence.take(component, add_up(component.upper_bound, -component.variance), ladder)
-    if record is not None:
-        sequence.offer(record.hint(len(known)))
-    ended: Status | None = None
-    while ended is None and not watch.interrupted:
-        if sequence.incomplete:
-            ended = _solve_next(sequence, stages, watch, record)
-        elif not _try_again(sequence, stages, watch, record):
-            break
-        if record is not None and record.is_due and sequence.incomplete:
-            record.show(sequence.found(None))
-    return sequence.found(ended)
+    return _Sequence(stages, limits, tolerance, watch, record, demands).run(known)
 
 
-def _solve_next(
-    sequence: _Sequence, stages: Stages, watch: Watch, record: RunRecord | None
-) -> Status | None:
-    """Solve the next stage; why there is none, if so."""
-    k = len(sequence.components)
-    watch.begin_stage(k, sequence.missing)
-    outcome = stages.solve(sequence.request(record))
-    if outcome.best is None:
-        return outcome.status
-    sequence.add(outcome, watch.clock.stage_elapsed)
-    if len(sequence.components) > k:
-        _tell_end(sequence.components[k], watch)
-    return None
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """A stage that has ended: its component, its guarantee, and what was proved of it."""
+
+    component: Component
+    guarantee: float
+    ladder: tuple[Rung, ...]
 
 
-def _try_again(sequence: _Sequence, stages: Stages, watch: Watch, record: RunRecord | None) -> bool:
-    """Give time that later stages have left to the first one that was stopped for want of it.
-
-    Returns
-    -------
-    bool
-        Whether there was such a stage, and time.
-    """
-    k = sequence.first_stopped
-    if k is None or not watch.clock.leaves_some:
-        return False
-    watch.begin_stage(k, sequence.stopped)
-    outcome = stages.solve(sequence.request(record, k))
-    if outcome.best is not None:
-        sequence.improve(k, outcome, watch.clock.stage_elapsed)
-        _tell_end(sequence.components[k], watch)
-    return True
-
-
-def _tell_end(component: Component, watch: Watch) -> None:
-    """Let whoever listens hear how a stage ended, if its last step told less."""
-    value = component.deflated_variance
-    value = component.variance if value is None else value
-    told = watch.journal.last
-    if told is None or value > told.lower or component.upper_bound < told.upper:
-        watch.report(component.nodes, 0, value, component.upper_bound, component.closed_by)
-
-
+@dataclass(eq=False)
 class _Sequence:
     """The components so far, and what they say of the next one."""
 
-    def __init__(
-        self,
-        stages: Stages,
-        limits: Sequence[int],
-        tolerance: Tolerance,
-        certified: bool,
-        demands: Demands = NO_DEMANDS,
-    ) -> None:
-        self._demands = demands
-        self.components: list[Component] = []
-        self.guarantees: list[float] = []
-        self.ladders: list[tuple[Rung, ...]] = []
-        self._stages = stages
-        self._limits = limits
-        self._tolerance = tolerance
-        self._hints: list[Candidate] = []
-        self._certified = certified
+    stages: Stages
+    limits: Sequence[int]
+    tolerance: Tolerance
+    watch: Watch
+    record: RunRecord | None
+    demands: Demands
+    solved: list[_Solved] = field(default_factory=list)
+    hints: list[Candidate] = field(default_factory=list)
+    path: tuple[Component, ...] = ()
+
+    def run(self, known: Sequence[Component]) -> Found:
+        """Find all of them; some may be known already."""
+        record = self.record
         # Each exchange improves an open stage; a bound on their number makes sure of an end.
-        self._exchanges_left = len(limits) ** 2
-        self.path: tuple[Component, ...] = ()
+        self.exchanges_left = len(self.limits) ** 2
+        for k, component in enumerate(known):
+            guarantee = add_up(component.upper_bound, -component.variance)
+            ladder = () if record is None else record.ladder(k)
+            self._append(_Solved(component, guarantee, ladder))
+        if record is not None and (hint := record.hint(len(known))) is not None:
+            self.hints.append(hint)
+        ended: Status | None = None
+        while ended is None and not self.watch.interrupted:
+            if len(self.solved) < len(self.limits):
+                ended = self._solve_next()
+            elif not self._try_again():
+                break
+            if record is not None and record.is_due and len(self.solved) < len(self.limits):
+                record.show(self.found())
+        return self.found(ended)
 
-    def found(self, ended: Status | None) -> Found:
+    def _solve_next(self) -> Status | None:
+        """Solve the next stage; why there is none, if so."""
+        k = len(self.solved)
+        self.watch.begin_stage(k, len(self.limits) - k)
+        outcome = self.stages.solve(self._request(k, self._resumption(k)))
+        if outcome.best is None:
+            return outcome.status
+        self._add(k, outcome)
+        return None
+
+    def _try_again(self) -> bool:
+        """Give time that later stages have left to the first one that was stopped for want of it.
+
+        Returns
+        -------
+        bool
+            Whether there was such a stage, and time.
+        """
+        limited = [k for k, c in enumerate(self.components) if c.status is Status.TIME_LIMIT]
+        if not (self.stages.nested and limited and self.watch.clock.leaves_some):
+            return False
+        k = limited[0]
+        self.watch.begin_stage(k, len(limited))
+        outcome = self.stages.solve(self._request(k, NOTHING_TO_RESUME))
+        if outcome.best is not None:
+            self._improve(k, outcome)
+        return True
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """Those found so far."""
+        return tuple(solved.component for solved in self.solved)
+
+    def found(self, ended: Status | None = None) -> Found:
         """What there is, and why it ended if that was before the last component."""
-        components = tuple(self.components)
-        exhausted = ended is Status.EXHAUSTED
-        status = overall_status(components, len(self._limits), exhausted)
-        if status is None:
-            status = ended or Status.INTERRUPTED
-        guarantee = max(self.guarantees) if components else math.nan
-        return Found(components, exhausted, guarantee, status, self.path, tuple(self.ladders))
+        components, exhausted = self.components, ended is Status.EXHAUSTED
+        status = overall_status(components, len(self.limits), exhausted)
+        return Found(
+            components,
+            exhausted,
+            max((solved.guarantee for solved in self.solved), default=math.nan),
+            status or ended or Status.INTERRUPTED,
+            self.path,
+            tuple(solved.ladder for solved in self.solved),
+        )
 
-    @property
-    def incomplete(self) -> bool:
-        return len(self.components) < len(self._limits)
-
-    @property
-    def missing(self) -> int:
-        """Components still to be found."""
-        return len(self._limits) - len(self.components)
-
-    @property
-    def first_stopped(self) -> int | None:
-        """The first stage that its time did not suffice for; None if there is none."""
-        if not self._stages.nested:
-            return None
-        limits = (k for k, c in enumerate(self.components) if c.status is Status.TIME_LIMIT)
-        return next(limits, None)
-
-    @property
-    def stopped(self) -> int:
-        """How many there are."""
-        return sum(c.status is Status.TIME_LIMIT for c in self.components)
-
-    def _previous(self, k: int) -> Array:
-        vectors = [component.vector for component in self.components[:k]]
-        return np.column_stack([self._demands.before(self._stages.n_features), *vectors])
-
-    def offer(self, hint: Candidate | None) -> None:
-        """Take a vector that may be a good one for the next stage."""
-        if hint is not None:
-            self._hints.append(hint)
-
-    def request(self, record: RunRecord | None = None, again: int | None = None) -> Request:
+    def _request(self, k: int, resumption: Resumption) -> Request:
         """What is asked of the next stage, or once more of an earlier one."""
-        k = len(self.components) if again is None else again
-        limit, previous = self._limits[k], self._previous(k)
-        demand = self._demands.stage(k, previous)
-        previous = self._demands.constraints(previous)
-        known = [Candidate(c.variance, c.vector) for c in self.components[k:]]
-        offered = (*known, *self._hints)
+        limit, vectors = self.limits[k], [c.vector for c in self.components[:k]]
+        previous = np.column_stack([self.demands.before(self.stages.n_features), *vectors])
+        demand = self.demands.stage(k, previous)
+        previous = self.demands.constraints(previous)
+        offered = (*map(_candidate, self.components[k:]), *self.hints)
         hints = tuple(h for h in offered if demand.allows(h.vector, limit))
-        if not self._demands.uncorrelated:
+        if not self.demands.uncorrelated:
             # Else it is the stage that knows what they have to be orthogonal to.
             hints = tuple(h for h in hints if is_orthogonal(h.vector, previous))
-        resumption = (
-            NOTHING_TO_RESUME if record is None or again is not None else self._begun(record)
-        )
         return Request(limit, previous, self._cap(k), hints, self._caps(k), resumption, demand)
 
-    def _begun(self, record: RunRecord) -> Resumption:
+    def _resumption(self, k: int) -> Resumption:
         """What is known of the next stage from an earlier run; its rungs are taken note of."""
-        k = len(self.components)
+        record = self.record
+        if record is None:
+            return NOTHING_TO_RESUME
 
         def tell(rungs: Rungs, best: Candidate) -> None:
             if not record.is_due:
                 return
-            ladder, found = rungs(), self.found(None)
+            ladder, found = rungs(), self.found()
             upper = max(min(ladder[-1].upper, self._cap(k)), best.value)
-            resumption = Component(best.vector, best.value, upper, Status.INTERRUPTED)
-            record.show(
-                replace(
-                    found,
-                    components=(*found.components, resumption),
-                    ladders=(*found.ladders, ladder),
-                )
-            )
+            begun = Component(best.vector, best.value, upper, Status.INTERRUPTED)
+            components, ladders = (*found.components, begun), (*found.ladders, ladder)
+            record.show(replace(found, components=components, ladders=ladders))
 
         return Resumption(record.ladder(k), tell)
 
     def _cap(self, k: int) -> float:
         """The smallest bound of an earlier stage with at least the same sparsity."""
-        if not self._stages.nested:
+        if not self.stages.nested:
             return math.inf
-        earlier = [self.components[j].upper_bound for j in range(k) if self._contains(j, k)]
-        return min(earlier, default=math.inf)
+        earlier = enumerate(self.components[:k])
+        return min((c.upper_bound for j, c in earlier if self._contains(j, k)), default=math.inf)
 
     def _contains(self, earlier: int, later: int) -> bool:
         """Whether what is feasible for a later component is so for an earlier one."""
-        fits = self._limits[earlier] >= self._limits[later]
-        return fits and self._demands.nests(earlier, later)
+        fits = self.limits[earlier] >= self.limits[later]
+        return fits and self.demands.nests(earlier, later)
 
     def _caps(self, k: int) -> tuple[float, ...]:
         """For sparsities 1, 2, … the smallest bound of an earlier stage.
@@ -321,118 +275,107 @@ class _Sequence:
         What is feasible later is feasible there.  Where a certificate is to be made only bounds
         that it holds count: it refers to them.
         """
-        if not self._stages.nested:
+        if not self.stages.nested:
             return ()
-        earlier = [self.ladders[j] for j in range(k) if self._demands.nests(j, k)]
-        ladders = [with_arguments(x) if self._certified else x for x in earlier]
-        # A ladder begins with what is included alone.
-        below = [[math.inf] * (ladder[0].size - 1) if ladder else [] for ladder in ladders]
-        bounds = itertools.zip_longest(
-            *(
-                [*unknown, *(rung.upper for rung in ladder)]
-                for unknown, ladder in zip(below, ladders, strict=True)
-            ),
-            fillvalue=math.inf,
-        )
-        return tuple(min(of_one_size) for of_one_size in bounds)
+        caps: dict[int, float] = {}
+        for j, solved in enumerate(self.solved[:k]):
+            if self.demands.nests(j, k):
+                ladder = solved.ladder if self.record is None else with_arguments(solved.ladder)
+                for rung in ladder:
+                    caps[rung.size] = min(caps.get(rung.size, math.inf), rung.upper)
+        return tuple(caps.get(size, math.inf) for size in range(1, max(caps, default=0) + 1))
 
-    def add(self, outcome: Outcome, seconds: float) -> None:
+    def _add(self, k: int, outcome: Outcome) -> None:
         """Take the component of the next stage, where it belongs."""
         best = outcome.best
         assert best is not None
         value = best.value if outcome.deflated_value is None else outcome.deflated_value
-        upper = max(min(outcome.upper, self._cap(len(self.components))), value)
+        upper = max(min(outcome.upper, self._cap(k)), value)
         component = Component(
-            vector=best.vector,
-            variance=best.value,
-            upper_bound=upper,
-            status=self._status(value, upper, outcome.status),
-            nodes=outcome.nodes,
-            runtime=seconds,
-            deflated_variance=outcome.deflated_value,
-            closed_by=outcome.closed_by,
+            best.vector,
+            best.value,
+            upper,
+            self.tolerance.status(value, upper, outcome.status),
+            outcome.nodes,
+            self.watch.clock.stage_elapsed,
+            outcome.deflated_value,
+            outcome.closed_by,
         )
         guarantee = outcome.guarantee
         guarantee = add_up(upper, -value) if guarantee is None else guarantee
-        self.take(component, guarantee, outcome.rungs, outcome.climbed)
-        self._hints = [h for h in self._hints if h.vector is not best.vector]
-        if self._stages.nested:
-            self._raise_earlier(component.variance)
-            self._exchange()
+        self._append(_Solved(component, guarantee, outcome.rungs), outcome.climbed)
+        self.hints = [hint for hint in self.hints if hint.vector is not best.vector]
+        self._settle(k)
 
-    def improve(self, k: int, outcome: Outcome, seconds: float) -> None:
+    def _improve(self, k: int, outcome: Outcome) -> None:
         """Take what another attempt at a stage has found.
 
         A better component displaces the later ones.  Of the two bounds the smaller one is kept,
         with its own argument.
         """
-        old, best = self.components[k], outcome.best
+        known, best = self.solved[k], outcome.best
+        old, tighter = known.component, outcome.upper < known.component.upper_bound
         assert best is not None
-        lower = best if best.value > old.variance else Candidate(old.variance, old.vector)
-        upper = max(min(outcome.upper, old.upper_bound), lower.value)
+        better = best.value > old.variance
+        value, vector = (best.value, best.vector) if better else (old.variance, old.vector)
+        upper = max(min(outcome.upper, old.upper_bound), value)
         component = replace(
             old,
-            closed_by=outcome.closed_by if outcome.upper < old.upper_bound else old.closed_by,
-            vector=lower.vector,
-            variance=lower.value,
+            closed_by=outcome.closed_by if tighter else old.closed_by,
+            vector=vector,
+            variance=value,
             upper_bound=upper,
-            status=self._status(lower.value, upper, outcome.status),
+            status=self.tolerance.status(value, upper, outcome.status),
             nodes=old.nodes + outcome.nodes,
-            runtime=old.runtime + seconds,
+            runtime=old.runtime + self.watch.clock.stage_elapsed,
         )
-        ladder = outcome.rungs if outcome.upper < old.upper_bound else self.ladders[k]
-        guarantee = min(self.guarantees[k], add_up(upper, -lower.value))
-        later = slice(k, None) if lower is best else slice(k, k + 1)
-        displaced = self.components[k + 1 :] if lower is best else []
-        self._hints += [Candidate(c.variance, c.vector) for c in displaced]
-        self.components[later] = [component]
-        self.guarantees[later] = [guarantee]
-        self.ladders[later] = [ladder]
-        if k == 0 and ladder is outcome.rungs:
+        guarantee = min(known.guarantee, add_up(upper, -value))
+        ladder = outcome.rungs if tighter else known.ladder
+        later = slice(k, None if better else k + 1)
+        self.hints += [_candidate(displaced.component) for displaced in self.solved[later][1:]]
+        self.solved[later] = [_Solved(component, guarantee, ladder)]
+        if k == 0 and tighter:
             self._take_path(ladder, outcome.climbed)
-        if lower is best:
-            self._raise_earlier(component.variance)
-            self._exchange()
+        self._settle(k, better)
 
-    def take(
-        self,
-        component: Component,
-        guarantee: float,
-        ladder: tuple[Rung, ...] = (),
-        climbed: bool = False,
-    ) -> None:
-        """Append a component."""
-        if not self.components:
-            self._take_path(ladder, climbed)
-        self.components.append(component)
-        self.guarantees.append(guarantee)
-        self.ladders.append(ladder)
+    def _append(self, solved: _Solved, climbed: bool = False) -> None:
+        """Take the next component."""
+        if not self.solved:
+            self._take_path(solved.ladder, climbed)
+        self.solved.append(solved)
+
+    def _settle(self, k: int, changed: bool = True) -> None:
+        """Let others gain by a stage that has ended, and whoever listens hear how."""
+        if changed and self.stages.nested:
+            self._raise_earlier(self.solved[-1].component.variance)
+            self._exchange()
+        if len(self.solved) <= k:
+            return
+        component, told = self.solved[k].component, self.watch.journal.last
+        value = component.deflated_variance
+        value = component.variance if value is None else value
+        if told is None or value > told.lower or component.upper_bound < told.upper:
+            by, upper = component.closed_by, component.upper_bound
+            self.watch.report(component.nodes, 0, value, upper, by)
 
     def _take_path(self, ladder: tuple[Rung, ...], climbed: bool) -> None:
         """Take what a ladder says of all sparsities, unless nothing was done for the smaller ones.
 
         That is so where a stage was closed directly, and its rungs are there for a certificate.
         """
-        if not self._stages.nested or not ladder:
-            return
-        points = tuple(self._point(rung) for rung in ladder if rung.best)
-        if len(points) < len(ladder):
-            # Nobody could tell which sparsities they are of.
+        points = tuple(self._point(rung, rung.best) for rung in ladder if rung.best)
+        if not self.stages.nested or not ladder or len(points) < len(ladder):
+            # Of some nobody could tell which sparsities they are of.
             return
         closed = all(point.status is Status.OPTIMAL for point in points)
         if climbed or closed or were_climbed(ladder):
             self.path = points
 
-    def _point(self, rung: Rung) -> Component:
+    def _point(self, rung: Rung, best: Candidate) -> Component:
         """What is known for one sparsity; where its budget was spent, the gap says so."""
-        assert rung.best is not None
-        value, upper = rung.best.value, max(rung.upper, rung.best.value)
-        return Component(
-            vector=rung.best.vector,
-            variance=value,
-            upper_bound=upper,
-            status=self._status(value, upper, Status.WORK_LIMIT),
-        )
+        upper = max(rung.upper, best.value)
+        status = self.tolerance.status(best.value, upper, Status.WORK_LIMIT)
+        return Component(best.vector, best.value, upper, status)
 
     def _raise_earlier(self, variance: float) -> None:
         """Raise bounds of earlier stages that a later component exceeds.
@@ -440,45 +383,38 @@ class _Sequence:
         That happens within rounding only: components are orthogonal to 1e-12, and bounds speak of
         vectors that are so exactly.
         """
-        last = len(self.components) - 1
-        for k, earlier in enumerate(self.components[:-1]):
+        last = len(self.solved) - 1
+        for k, solved in enumerate(self.solved[:-1]):
+            earlier = solved.component
             if self._contains(k, last) and earlier.upper_bound < variance:
-                status = self._status(earlier.variance, variance, earlier.status)
-                self.components[k] = replace(earlier, upper_bound=variance, status=status)
-                short = add_up(variance, -earlier.variance)
-                self.guarantees[k] = max(self.guarantees[k], short)
+                status = self.tolerance.status(earlier.variance, variance, earlier.status)
+                component = replace(earlier, upper_bound=variance, status=status)
+                short = max(solved.guarantee, add_up(variance, -earlier.variance))
+                self.solved[k] = _Solved(component, short, solved.ladder)
 
     def _exchange(self) -> None:
         """Let the last component take the place of a smaller one whose stage was left open."""
-        last, place = self.components[-1], len(self.components) - 1
-        for k, earlier in enumerate(self.components[:-1]):
+        last, place = self.solved[-1].component, len(self.solved) - 1
+        for k, solved in enumerate(self.solved[:-1]):
+            earlier = solved.component
             better = earlier.status in OPEN and last.variance > earlier.variance
-            if not better or not self._contains(k, place) or self._exchanges_left == 0:
+            if not better or not self._contains(k, place) or self.exchanges_left == 0:
                 continue
-            self._exchanges_left -= 1
+            self.exchanges_left -= 1
             # The bound of the stage stays: it does not depend on what was found there.
             upper = max(earlier.upper_bound, last.variance)
-            status = self._status(last.variance, upper, earlier.status)
-            taken = replace(
-                earlier,
-                vector=last.vector,
-                variance=last.variance,
-                upper_bound=upper,
-                status=status,
-            )
+            status = self.tolerance.status(last.variance, upper, earlier.status)
+            taken = replace(earlier, vector=last.vector, variance=last.variance)
+            taken = replace(taken, upper_bound=upper, status=status)
             if k == 0 and self.path:
                 self.path = (*self.path[:-1], replace(taken, nodes=0, runtime=0.0))
-            displaced = self.components[k:-1]
-            self._hints += [Candidate(c.variance, c.vector) for c in displaced]
-            self.components[k:] = [taken]
-            self.guarantees[k:] = [self.guarantees[k]]
-            self.ladders[k:] = [self.ladders[k]]
+            self.hints += [_candidate(displaced.component) for displaced in self.solved[k:-1]]
+            self.solved[k:] = [replace(solved, component=taken)]
             return
 
-    def _status(self, value: float, upper: float, status: Status) -> Status:
-        if self._tolerance.met(value, upper):
-            return Status.OPTIMAL
-        return Status.PRECISION if status is Status.OPTIMAL else status
+
+def _candidate(component: Component) -> Candidate:
+    return Candidate(component.variance, component.vector)
 
 
 def is_orthogonal(vector: Array, previous: Array) -> bool:
