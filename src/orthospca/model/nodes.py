@@ -111,4 +111,3 @@ class Bound(Protocol):
 
     def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
         """Bound a node; the work may stop as soon as ``upper ≤ cutoff``."""
-        ...

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,10 +68,11 @@ def searched(
     return max(upper, level), argument
 
 
+@dataclass(eq=False)
 class Ladder:
     """The rungs of one stage.
 
-    Parameters
+    Attributes
     ----------
     view : StageView
     size : int
@@ -85,31 +86,22 @@ class Ladder:
         What was proved before.
     """
 
-    def __init__(
-        self,
-        view: StageView,
-        size: int,
-        stage: StageState[Any],
-        settings: Settings,
-        caps: Sequence[float] = (),
-        proved: Sequence[Rung] = (),
-    ) -> None:
-        self.view = view
-        self.size = size
+    view: StageView
+    size: int
+    stage: StageState[Any]
+    settings: Settings
+    caps: Sequence[float] = ()
+    proved: Sequence[Rung] = ()
+
+    def __post_init__(self) -> None:
         # The rung of what is included alone, and without that of single features.
-        self.first = max(len(view.included), 1)
-        self.tolerance = stage.tolerance
-        self.settings = settings
-        self.watch = QuietWatch(stage.watch)
+        self.first = max(len(self.view.included), 1)
+        self.watch = QuietWatch(self.stage.watch)
         self.rungs: list[Rung] = []
-        self.best: list[Candidate | None] = [None] * (size + 1)
-        self._resisted = 0
-        self.given_up = False
-        self._caps = [*caps, *[math.inf] * (size - len(caps))]
-        self._proved = proved
-        self.tally = Tally()
-        if stage.best is not None:
-            self.offer(stage.best, len(view.filled(stage.best.vector)))
+        self.best: list[Candidate | None] = [None] * (self.size + 1)
+        self.resisted, self.given_up, self.tally = 0, False, Tally()
+        if self.stage.best is not None:
+            self.offer(self.stage.best, len(self.view.filled(self.stage.best.vector)))
 
     def _out_of_time(self) -> bool:
         """Whether vectors have been looked for long enough."""
@@ -117,12 +109,14 @@ class Ladder:
 
     def find(self) -> None:
         """Look for good vectors of the sparsity asked for."""
-        for size, candidate in enumerate(self.view.find(self._out_of_time)):
-            self.offer(candidate, size)
+        self._take(self.view.find(self._out_of_time))
 
     def refine(self) -> None:
         """Look for good vectors of every sparsity."""
-        for size, candidate in enumerate(self.view.refine(self._out_of_time)):
+        self._take(self.view.refine(self._out_of_time))
+
+    def _take(self, found: Sequence[Candidate | None]) -> None:
+        for size, candidate in enumerate(found):
             self.offer(candidate, size)
 
     def offer(self, candidate: Candidate | None, size: int = 1) -> None:
@@ -137,9 +131,7 @@ class Ladder:
     def _follow(self, best: Candidate, size: int) -> None:
         """Let a better vector improve those of larger sparsities."""
         self.offer(best, size)
-        found = self.view.follow(best, size, self.watch.out_of_time)
-        for s, candidate in enumerate(found):
-            self.offer(candidate, s)
+        self._take(self.view.follow(best, size, self.watch.out_of_time))
 
     @property
     def below(self) -> float:
@@ -161,8 +153,8 @@ class Ladder:
             first = add_up(first, self.view.resolution)
             rows = self.view.cheap_bound(self.first)
             first, ground = (rows, Ground.SUMS) if rows < first else (first, ground)
-        if self._caps[self.first - 1] < first:
-            first, ground = self._caps[self.first - 1], Ground.CAP
+        if self._known(self.first) < first:
+            first, ground = self._known(self.first), Ground.CAP
         best = self.best[self.first]
         self.rungs = [Rung(self.first, best, first, argument=Argument(ground))]
 
@@ -185,7 +177,7 @@ class Ladder:
         seconds = RELAXATION_SECONDS * (self.view.n_features / 500) ** 2
         in_time = seconds <= self.watch.seconds_left
         late = in_time and self.watch.clock.is_gone(SHARE_OF_RUNGS)
-        return late or self.tally.work > patience or self._resisted >= HARD
+        return late or self.tally.work > patience or self.resisted >= HARD
 
     def give_up(self) -> None:
         """Leave the rungs that are left with what follows from the others."""
@@ -202,7 +194,7 @@ class Ladder:
 
     def _taken(self, size: int) -> Rung | None:
         """A rung that was proved before, and as closely as is asked for now."""
-        rung = next((rung for rung in self._proved if rung.size == size), None)
+        rung = next((rung for rung in self.proved if rung.size == size), None)
         best = self.best[size]
         if rung is None or rung.best is None or best is None or rung.argument is None:
             return None
@@ -225,7 +217,7 @@ class Ladder:
         # Where the bound of the last rung is not below the level it rules nothing out, and a search
         # from scratch is left to the last rung.
         if cap <= level or (size > self.first + 1 and self.below >= level):
-            self._resisted += cap > level
+            self.resisted += cap > level
             return Rung(size, best, cap, argument=why)
         problem, kept, outside, _ = self.part(size, level, best)
         if problem is None:
@@ -235,7 +227,7 @@ class Ladder:
         if self.watch.out_of_time():
             return Rung(size, best, cap, argument=why)
         known = self.state_of(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
-        self._resisted += not close_rung(known, self.settings, view.n_features)
+        self.resisted += not close_rung(known, self.settings, view.n_features)
         if known.best is not None and known.lower > best.value:
             (best,) = view.whole([known.best], kept)
             self._follow(best, size)
@@ -246,11 +238,15 @@ class Ladder:
         # Features that were left out for their number are not ruled out.
         return Rung(size, best, upper, len(kept), argument if outside <= level else None)
 
+    def _known(self, size: int) -> float:
+        """The bound that was given for a sparsity."""
+        return self.caps[size - 1] if size <= len(self.caps) else math.inf
+
     def _cap(self, size: int, below: float) -> tuple[float, Argument]:
         """What is known of a rung before anything is done for it, and why."""
         known, why = self.without_level(size, below)
-        if self._caps[size - 1] <= known:
-            known, why = self._caps[size - 1], Argument(Ground.CAP)
+        if self._known(size) <= known:
+            known, why = self._known(size), Argument(Ground.CAP)
         if not math.isfinite(known):
             known, why = self.view.cheap_bound(size), Argument(Ground.SUMS)
         return max(known, below), why
@@ -271,11 +267,11 @@ class Ladder:
     def _slack(self, size: int) -> float:
         """How far above its best vector a rung is to be proved."""
         value, following = value_of(self.best[size]), value_of(self.best[size + 1])
-        allowed = AIM * self.tolerance.allowed(value)
+        allowed = AIM * self.stage.tolerance.allowed(value)
         gain = SHARE_OF_GAIN * (following - value)
         share = FIRST_SHARE + (1 - FIRST_SHARE) * (size - 1) / (self.size - 1)
         slack = min(allowed, max(gain, share * allowed))
-        return max(slack, self.tolerance.resolution + 2 * self.view.rounding)
+        return max(slack, self.stage.tolerance.resolution + 2 * self.view.rounding)
 
     def part(
         self, size: int, level: float, best: Candidate
@@ -300,12 +296,7 @@ class Ladder:
         return *self.view.restricted(kept, size), outside, sieve.by
 
     def state_of(
-        self,
-        problem: Subproblem,
-        kept: IntArray,
-        best: Candidate,
-        tolerance: Tolerance,
-        cap: float,
+        self, problem: Subproblem, kept: IntArray, best: Candidate, tolerance: Tolerance, cap: float
     ) -> StageState[Subproblem]:
         """What is known of a rung on the features that are left."""
         tolerance = tolerance.at_resolution(problem.resolution)

@@ -30,7 +30,6 @@ from orthospca.search.outcome import (
 )
 from orthospca.search.state import StageState
 from orthospca.search.views import StageView, with_rounding
-from orthospca.supports.best import Candidate
 
 #: Features that may be looked at, all rungs together, to see what the climb so far promises.
 LOOKED_AT = 2**24
@@ -40,32 +39,11 @@ SHARE_OF_DIRECT = 0.25
 PASSES = 3
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Some features of a stage, and what is proved of the others.
-
-    Attributes
-    ----------
-    problem : Subproblem
-        The stage on these features.
-    kept : integer array
-        Which they are.
-    level : float
-        At which the others were ruled out.
-    outside : float
-        Proved bound on what uses another feature.
-    """
-
-    problem: Subproblem
-    kept: IntArray
-    level: float
-    outside: float
-
-
+@dataclass(eq=False)
 class StageSearch:
     """The search of one stage; with the bounds of the paper alone there is one rung, the last.
 
-    Parameters
+    Attributes
     ----------
     view : StageView
     size : int
@@ -79,22 +57,17 @@ class StageSearch:
         Rungs that were proved before, and who is told of new ones.
     """
 
-    def __init__(
-        self,
-        view: StageView,
-        size: int,
-        state: StageState[Any],
-        settings: Settings,
-        caps: Sequence[float] = (),
-        resumption: Resumption = NOTHING_TO_RESUME,
-    ) -> None:
-        self.view = view
-        self.size = size
-        self.state = state
-        self.settings = settings
-        self.resumption = resumption
-        self.ladder = Ladder(view, size, state, settings, caps, resumption.rungs)
-        self.full = settings.method is Method.BRANCH_AND_BOUND
+    view: StageView
+    size: int
+    state: StageState[Any]
+    settings: Settings
+    caps: Sequence[float] = ()
+    resumption: Resumption = NOTHING_TO_RESUME
+
+    def __post_init__(self) -> None:
+        given = self.view, self.size, self.state, self.settings, self.caps, self.resumption.rungs
+        self.ladder = Ladder(*given)
+        self.full = self.settings.method is Method.BRANCH_AND_BOUND
 
     def run(self) -> Outcome | None:
         """Search; None if no feasible vector was found."""
@@ -191,8 +164,7 @@ class StageSearch:
                 break
             if state.watch.out_of_time():
                 return state.watch.verdict(state.nodes)
-            part = Part(problem, kept, level, outside)
-            verdict = self._close(part, best, self._thoroughly)
+            verdict = self._close(problem, kept, level, outside, self._thoroughly)
             too_many = with_rounding(outside, view) > state.cutoff
             again = state.lower > best.value and (verdict is not None or too_many)
             if not again or state.watch.out_of_time():
@@ -215,38 +187,47 @@ class StageSearch:
 
     def _close_directly(self) -> bool:
         """Try to do without rungs: by a walk over all features that can matter."""
-        state, view, best = self.state, self.view, self.state.best
-        assert best is not None
-        level = state.cutoff - 2 * view.rounding
+        view, level = self.view, self.state.cutoff - 2 * self.view.rounding
         found = view.before_rungs(self.size, level, self.settings.tuning.walk.largest_direct)
-        return (
-            found is not None
-            and self._close(Part(*found, level, level), best, self._directly) is None
-        )
+        return found is not None and self._close(*found, level, level, self._directly) is None
 
     def _close(
         self,
-        part: Part,
-        best: Candidate,
+        problem: Subproblem,
+        kept: IntArray,
+        level: float,
+        outside: float,
         close: Callable[[StageState[Subproblem]], Status | None],
     ) -> Status | None:
-        """Close a part of the stage; what stopped that."""
-        state, view = self.state, self.view
-        outside = with_rounding(part.outside, view)
-        local = self.ladder.state_of(part.problem, part.kept, best, state.tolerance, state.upper)
+        """Close the stage on some features; what stopped that.
+
+        Parameters
+        ----------
+        problem : Subproblem
+        kept : integer array
+            Which features it has.
+        level : float
+            At which the others were ruled out.
+        outside : float
+            Proved bound on what uses another feature.
+        close : callable
+        """
+        state, view, best = self.state, self.view, self.state.best
+        assert best is not None
+        elsewhere = with_rounding(outside, view)
+        local = self.ladder.state_of(problem, kept, best, state.tolerance, state.upper)
         local.watch, local.nodes = state.watch, state.nodes
         try:
-            with state.watch.of_a_part(outside, view.rounding):
+            with state.watch.of_a_part(elsewhere, view.rounding):
                 verdict = close(local)
         finally:
             # An interrupt leaves what was found and proved so far.
-            upper, argument = searched(local, part.kept, part.level, view, self.settings.proof)
-            upper = max(upper, outside)
-            ruled_out = part.outside <= part.level
-            state.tighten(upper, local.proved_by, argument if ruled_out else None)
+            upper, argument = searched(local, kept, level, view, self.settings.proof)
+            upper = max(upper, elsewhere)
+            state.tighten(upper, local.proved_by, argument if outside <= level else None)
             state.nodes = local.nodes
             if local.best is not None and local.lower > best.value:
-                state.improve(*view.whole([local.best], part.kept))
+                state.improve(*view.whole([local.best], kept))
                 self.ladder.offer(state.best, self.size)
         if verdict is None:
             state.settle(upper, local.proved_by)

@@ -61,7 +61,6 @@ class Featured(Protocol):
     @property
     def n_features(self) -> int:
         """How many."""
-        ...
 
 
 P = TypeVar("P", bound=Featured)

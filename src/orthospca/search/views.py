@@ -52,48 +52,38 @@ class StageView(Protocol):
 
     def filled(self, vector: Array) -> IntArray:
         """Return the support that a vector needs: what it uses, and what is included."""
-        ...
 
     @property
     def relaxes(self) -> bool:
         """Whether the whole stage can be given to the relaxation."""
-        ...
 
     @property
     def rounding(self) -> float:
         """What the values on restricted stages may lack."""
-        ...
 
     @property
     def resolution(self) -> float:
         """A gap that floating point can close on one support."""
-        ...
 
     def find(self, stop: Callable[[], bool]) -> list[Candidate | None]:
         """Find good vectors for the largest sparsity; at position s those with s nonzeros."""
-        ...
 
     def refine(self, stop: Callable[[], bool]) -> list[Candidate | None]:
         """Find good vectors for every sparsity, from those that were found."""
-        ...
 
     def follow(
         self, best: Candidate, size: int, stop: Callable[[], bool]
     ) -> list[Candidate | None]:
         """Find vectors for larger sparsities that a better one for a smaller sparsity leads to."""
-        ...
 
     def whole(self, found: Sequence[Candidate], features: IntArray) -> list[Candidate]:
         """Return candidates of a restricted stage, with the values that they have in the form."""
-        ...
 
     def first_bound(self) -> float:
         """Proved bound for sparsity 1, or for what is included alone."""
-        ...
 
     def cheap_bound(self, size: int) -> float:
         """Proved bound for a sparsity that costs next to nothing."""
-        ...
 
     def sieve(self, size: int, level: float, below: float, stop: Callable[[], bool]) -> Sieve:
         """Find the features that a support above the level can contain.
@@ -107,24 +97,19 @@ class StageView(Protocol):
             Proved bound for supports with one index less.
         stop : callable
         """
-        ...
 
     def bound_without_level(self, size: int, below: float) -> float:
         """Proved bound on supports of a size, given one for supports with one index less."""
-        ...
 
     @property
     def largest_variance(self) -> float:
         """Size of the numbers that a bound without a level is made of."""
-        ...
 
     def passing(self, size: int, level: float, below: float) -> IntArray:
         """Return the features that the rule of that bound does not exclude at a level."""
-        ...
 
     def restricted(self, features: IntArray, size: int) -> tuple[Subproblem, IntArray]:
         """Return the stage on some features, and those that components use; which they are."""
-        ...
 
     def before_rungs(
         self, size: int, level: float, largest: int
@@ -133,7 +118,6 @@ class StageView(Protocol):
 
         None if no more than a given number can only be had by climbing rungs.
         """
-        ...
 
 
 class MatrixView:
