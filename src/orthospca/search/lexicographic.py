@@ -86,9 +86,10 @@ class _Search:
         exhausted = False
         for k, limit in enumerate(self.limits):
             self.watch.begin_stage(k, len(self.limits) - k)
-            solved, exhausted = self._solve_next(stages, sequences, limit)
+            solved, none_left = self._solve_next(stages, sequences, limit)
             if not solved:
                 # No sequence goes on: the first is as good as any.
+                exhausted = none_left
                 break
             best = max(found.value for _, _, found in solved)
             least = best - SHARE * tolerance.allowed(best)
