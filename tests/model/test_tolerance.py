@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from helpers.cases import is_met
+from orthospca import Status, solve
 from orthospca.model.tolerance import Tolerance
 
 TOLERANCES = [(0.0, 0.0), (0.1, 0.0), (0.0, 1e-4), (1e-3, 0.1), (1e-300, 3.0)]
@@ -68,5 +69,25 @@ def test_resolution_is_where_the_search_ends_and_no_excuse() -> None:
     assert tolerance.cutoff(1.0) == 1.0 + 1e-6
     assert not tolerance.met(1.0, 1.0 + 1e-6)
     # Where the tolerance is wider, the resolution is of no account.
-    assert tolerance.cutoff(1e4) == Tolerance(0.0, 1e-9).cutoff(1e4)
+    assert tolerance.cutoff(1e10) == Tolerance(0.0, 1e-9).cutoff(1e10)
     assert tolerance.allowed(1e4) == Tolerance(0.0, 1e-9).allowed(1e4)
+
+
+@pytest.mark.parametrize("gap", [1e-12, 1e-11, 1e-9, 1e-4])
+@pytest.mark.parametrize("lower", [2.9174831316082, -0.3, 1e-80, 7e90])
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_rounding_does_not_spoil_what_is_aimed_at(lower: float, gap: float, share: float) -> None:
+    """Tests that a bound at the cutoff is within the tolerance, also with some rounding added."""
+    tolerance = Tolerance(0.0, gap)
+    resolution = share * tolerance.allowed(lower)
+    upper = tolerance.at_resolution(resolution).cutoff(lower) + 0.1 * resolution
+    assert lower < upper and tolerance.met(lower, upper)
+
+
+@pytest.mark.parametrize("proof", [False, True])
+def test_small_tolerances_are_met(proof: bool) -> None:
+    """Tests that what floating point can close is called optimal."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((12, 7))
+    result = solve(rows.T @ rows, 4, 4, gap=1e-11, proof=proof)
+    assert result.status is Status.OPTIMAL

@@ -10,6 +10,8 @@ from orthospca.model.component import Status
 
 #: The search aims at this share of the tolerance, so that rounding does not spoil what it reaches.
 AIM = 0.999999
+#: A share of the resolution that rounding may add to a bound in the end.
+ROUNDING = 0.125
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Tolerance:
         """Nodes with a bound up to this one need not be explored."""
         if lower == -math.inf:
             return -math.inf
-        return lower + max(AIM * self.allowed(lower), self.resolution)
+        allowed = self.allowed(lower)
+        aim = min(AIM * allowed, allowed - ROUNDING * self.resolution - 4 * math.ulp(lower))
+        return lower + max(aim, self.resolution)
 
     def met(self, lower: float, upper: float) -> bool:
         """Whether the gap is within the tolerance, decided without rounding."""
