@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -219,13 +219,6 @@ def test_tables_of_cells(made, cells, tmp_path):
 
 def test_without_the_extra_it_is_said_what_to_install(tmp_path, monkeypatch):
     """Tests one sentence with the command."""
-    found = builtins.__import__
-
-    def without(name: str, *arguments: object, **keywords: object):
-        if name == "anndata":
-            raise ImportError(name)
-        return found(name, *arguments, **keywords)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "anndata", None)
     with pytest.raises(TableError, match=r'needs anndata: pip install "orthospca\[anndata\]"'):
         read_table(tmp_path / "x.h5ad")

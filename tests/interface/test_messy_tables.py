@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 import datetime
 import gzip
 import io
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -232,14 +232,7 @@ def test_excel_without_openpyxl(tmp_path, monkeypatch):
     pytest.importorskip("openpyxl")
     with pytest.raises(TableError, match="is damaged or not an Excel workbook"):
         read_table(write(tmp_path / "x.xlsx", b"PK\x03\x04" + bytes(range(256))))
-    find = builtins.__import__
-
-    def without(name, *rest, **settings):
-        if name.split(".")[0] == "openpyxl":
-            raise ImportError(name)
-        return find(name, *rest, **settings)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(TableError, match=r'needs openpyxl: pip install "orthospca\[excel\]"'):
         read_table(write(tmp_path / "x.xlsx", b""))
 

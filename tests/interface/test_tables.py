@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import gzip
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -160,14 +160,7 @@ def test_parquet(tmp_path):
 
 def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     """Tests that a missing optional dependency is one clear sentence."""
-    find = builtins.__import__
-
-    def without(name, *rest, **settings):
-        if name.split(".")[0] == "pyarrow":
-            raise ImportError(name)
-        return find(name, *rest, **settings)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(TableError, match=r'needs pyarrow: pip install "orthospca\[parquet\]"'):
         read_table(write(tmp_path / "x.parquet", b""))
 

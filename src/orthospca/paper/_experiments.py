@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orthospca import datasets, solve
+from orthospca import Result, Status, datasets, solve
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 from orthospca.blocks import Blocks, block_diagonalize, threshold_sweep
@@ -19,8 +19,6 @@ ORDER = 20
 """Rows and columns of CovColon that the experiments use."""
 GAP = 1e-9
 """Relative tolerance of branch and bound; enumeration has none."""
-
-GS, DEFLATION = "GS-SPCA", "deflation"
 
 
 @dataclass(frozen=True)
@@ -54,41 +52,17 @@ class Plan:
     growth_count: int = 3
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
-    """The components of one matrix, one after another.
+def deviations(run: Result) -> Array:
+    """Largest deviation from 90 degrees among the first r components, for each r."""
+    cosines = np.abs(run.components @ run.components.T)
+    np.fill_diagonal(cosines, 0.0)
+    largest = [cosines[:r, :r].max() for r in range(1, len(cosines) + 1)]
+    return np.degrees(np.arcsin(np.minimum(largest, 1.0)))
 
-    Attributes
-    ----------
-    algorithm : str
-    components : array of shape (K, n)
-    variances : array of shape (K,)
-        ``xᵀQx`` in the matrix itself.
-    deflated : array of shape (K,)
-        Variances in the adjusted matrices; the same as ``variances`` where nothing is adjusted.
-    seconds : array of shape (K,)
-        Time of each component.
-    total_seconds : float
-        Time of all, with the proof that no further one exists.
-    exhausted : bool
-        Whether it was proved that no further component exists.
-    """
 
-    algorithm: str
-    components: Array
-    variances: Array
-    deflated: Array
-    seconds: Array
-    total_seconds: float
-    exhausted: bool
-
-    @property
-    def deviations(self) -> Array:
-        """Largest deviation from 90 degrees among the first r components, for each r."""
-        cosines = np.abs(self.components @ self.components.T)
-        np.fill_diagonal(cosines, 0.0)
-        largest = [cosines[:r, :r].max() for r in range(1, len(cosines) + 1)]
-        return np.degrees(np.arcsin(np.minimum(largest, 1.0)))
+def seconds(run: Result) -> Array:
+    """Time of each component."""
+    return np.array([component.runtime for component in run.stages])
 
 
 def load_covcolon(order: int = ORDER) -> tuple[Array, str]:
@@ -129,41 +103,28 @@ def largest_joining_threshold(Q: Array) -> float:
 
 def orthogonal_run(
     Q: Array, sparsity: int, count: int, method: str, threshold: float | Blocks = 0.0
-) -> Run:
+) -> Result:
     """Orthogonal components: GS-SPCA if the method is enumeration."""
-    result = solve(Q, sparsity, count, method=method, gap=GAP, threshold=threshold)
-    return Run(
-        GS if method == "enumeration" else method,
-        result.components,
-        result.variances,
-        result.variances,
-        np.array([component.runtime for component in result.stages]),
-        result.runtime,
-        result.exhausted,
-    )
+    return solve(Q, sparsity, count, method=method, gap=GAP, threshold=threshold)
 
 
-def deflation_run(Q: Array, sparsity: int, count: int) -> Run:
+def deflation_run(Q: Array, sparsity: int, count: int) -> Result:
     """The baseline ``A ← (I - xxᵀ)A(I - xxᵀ)``, each first component by the same enumeration."""
     adjusted, stages = Q, []
     for _ in range(count):
         (stage,) = solve(adjusted, sparsity, method="enumeration").stages
-        stages.append(stage)
-        project = np.eye(len(Q)) - np.outer(stage.vector, stage.vector)
+        x, variance = stage.vector, stage.variance
+        stages.append(replace(stage, variance=float(x @ Q @ x), deflated_variance=variance))
+        project = np.eye(len(Q)) - np.outer(x, x)
         adjusted = project @ adjusted @ project
         adjusted = 0.5 * (adjusted + adjusted.T)
-    X = np.array([stage.vector for stage in stages])
-    variances = np.einsum("ki,ij,kj->k", X, Q, X)
-    deflated = np.array([stage.variance for stage in stages])
-    seconds = np.array([stage.runtime for stage in stages])
-    return Run(DEFLATION, X, variances, deflated, seconds, float(seconds.sum()), False)
+    limits = (sparsity,) * count
+    return Result(tuple(stages), len(Q), limits, Status.OPTIMAL, method="deflation")
 
 
-def fastest(make: Callable[[], Run], plan: Plan) -> Run:
+def fastest(make: Callable[[], Result], plan: Plan) -> Result:
     """Run several times and keep each component's shortest time: the rest is other programs."""
     runs = [make() for _ in range(plan.repeats)]
-    return replace(
-        runs[0],
-        seconds=np.min([run.seconds for run in runs], axis=0),
-        total_seconds=min(run.total_seconds for run in runs),
-    )
+    least = np.min([seconds(run) for run in runs], axis=0).tolist()
+    stages = tuple(replace(c, runtime=s) for c, s in zip(runs[0].stages, least, strict=True))
+    return replace(runs[0], stages=stages, runtime=min(run.runtime for run in runs))

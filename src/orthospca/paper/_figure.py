@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from orthospca.interface.plots.mpl import draw
 from orthospca.interface.plots.spec import XY, Axis, Line
-from orthospca.paper._experiments import DEFLATION, GS
-from orthospca.paper._shown import panels
+from orthospca.paper._shown import DEFLATION, GS, panels
 
 if TYPE_CHECKING:
     from orthospca.paper._run import Experiments

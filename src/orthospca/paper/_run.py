@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from orthospca import Result
 from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.interface.folders import Folder, make_folder
@@ -17,7 +18,6 @@ from orthospca.interface.screen import Screen, show
 from orthospca.paper._experiments import (
     ORDER,
     Plan,
-    Run,
     deflation_run,
     fastest,
     largest_block,
@@ -44,15 +44,15 @@ class Experiments:
 
     matrix: Array
     plan: Plan
-    runs: dict[int, dict[str, Run]]
-    deflation: dict[int, Run]
-    sweep: dict[int, tuple[Run, ...]]
+    runs: dict[int, dict[str, Result]]
+    deflation: dict[int, Result]
+    sweep: dict[int, tuple[Result, ...]]
     splits: list[Split]
-    growth: dict[int, dict[str, Run]]
+    growth: dict[int, dict[str, Result]]
     paths: Paths
 
     @property
-    def orthogonal(self) -> dict[int, Run]:
+    def orthogonal(self) -> dict[int, Result]:
         """GS-SPCA, by sparsity."""
         return {p: runs["enumeration"] for p, runs in self.runs.items()}
 
@@ -103,15 +103,15 @@ def measure(Q: Array, plan: Plan, load: Load) -> Experiments:
 
 def _by_method(
     Q: Array, sparsity: int, count: int, methods: tuple[str, ...], plan: Plan
-) -> dict[str, Run]:
+) -> dict[str, Result]:
     """Orthogonal components, by several methods."""
     run = partial(orthogonal_run, Q, sparsity, count)
     return {method: fastest(partial(run, method), plan) for method in methods}
 
 
-def _grow(plan: Plan, load: Load) -> dict[int, dict[str, Run]]:
+def _grow(plan: Plan, load: Load) -> dict[int, dict[str, Result]]:
     """Larger leading parts, where an enumeration has no chance; none if there is no data."""
-    growth: dict[int, dict[str, Run]] = {}
+    growth: dict[int, dict[str, Result]] = {}
     p, count = plan.growth_sparsity, plan.growth_count
     for order in plan.orders:
         try:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orthospca.paper._experiments import Run
+from orthospca._typing import Array
+from orthospca.paper._experiments import deviations, seconds
 from orthospca.paper._splits import percent, sizes_of
-from orthospca.result import Table
+from orthospca.result import Result, Table
 
 if TYPE_CHECKING:
     from orthospca.paper._run import Experiments
 
 Row = dict[str, object]
-#: What a row of three panels shows: its name in a run (none: of the sweep), and whether the scale
-#: is logarithmic.
-QUANTITIES = {
-    "largest deviation from 90 degrees among the first r": ("deviations", False),
-    "seconds of the r-th component": ("seconds", False),
-    "seconds of the first r components": ("", True),
-    "variance of the r-th component": ("variances", True),
+GS, DEFLATION = "GS-SPCA", "deflation"
+#: What a row of three panels shows of a run (nothing: it is the sweep's), and whether the scale is
+#: logarithmic.
+QUANTITIES: dict[str, tuple[Callable[[Result], Array] | None, bool]] = {
+    "largest deviation from 90 degrees among the first r": (deviations, False),
+    "seconds of the r-th component": (seconds, False),
+    "seconds of the first r components": (None, True),
+    "variance of the r-th component": (attrgetter("variances"), True),
 }
 
 
@@ -56,24 +59,24 @@ def panels(found: Experiments) -> list[PaperPanel]:
     letters = iter("abcdefghijkl")
     made = []
     headings = ("panel", "algorithm", "sparsity", "r", "quantity", "value")
-    for quantity, (name, log) in QUANTITIES.items():
+    for quantity, (of_run, log) in QUANTITIES.items():
         for p, r in zip(found.plan.sparsities, found.plan.counts, strict=True):
             letter = next(letters)
-            if name:
-                runs = (found.orthogonal[p], found.deflation[p])
-                title, across, ended = f"sparsity p = {p}", "r", runs[0].exhausted
+            if of_run is not None:
+                runs = {GS: found.orthogonal[p], DEFLATION: found.deflation[p]}
+                title, across, ended = f"sparsity p = {p}", "r", runs[GS].exhausted
                 points = [
-                    (letter, run.algorithm, p, place, quantity, float(value))
-                    for run in runs
-                    for place, value in enumerate(getattr(run, name), start=1)
+                    (letter, algorithm, p, place, quantity, float(value))
+                    for algorithm, run in runs.items()
+                    for place, value in enumerate(of_run(run), start=1)
                 ]
             else:
                 title, across, ended = f"the first r = {r} components", "sparsity", False
                 points = [
-                    (letter, run.algorithm, q, r, quantity, float(run.seconds[:r].sum()))
+                    (letter, algorithm, q, r, quantity, float(seconds(run)[:r].sum()))
                     for q, swept in found.sweep.items()
-                    for run in swept
-                    if len(run.seconds) >= r
+                    for algorithm, run in zip((GS, DEFLATION), swept, strict=True)
+                    if len(run) >= r
                 ]
             rows: list[Row] = [dict(zip(headings, point, strict=True)) for point in points]
             made.append(PaperPanel(letter, title, quantity, across, log, ended, rows))
@@ -102,9 +105,9 @@ def speed_rows(found: Experiments) -> list[Row]:
             "threshold": threshold,
             "largest_block": largest,
             "sparsity": sparsity,
-            "components": len(run.variances),
+            "components": len(run),
             "method": method,
-            "seconds": run.total_seconds,
+            "seconds": run.runtime,
         }
         for genes, threshold, largest, sparsity, runs in problems
         for method, run in runs.items()
@@ -153,20 +156,18 @@ def _sequences(found: Experiments) -> Table:
     rows: list[Row] = [
         {
             "sparsity": p,
-            "components": f"{len(run.variances)}{' (no more exist)' if run.exhausted else ''}",
+            "components": f"{len(run)}{' (no more exist)' if run.exhausted else ''}",
             "last variance": float(run.variances[-1]),
             "of total, all": f"{run.variances.sum() / found.matrix.trace():.1%}",
-            "away from 90°": f"{run.deviations[-1]:.1e}°",
-            "by deflation": f"{found.deflation[p].deviations[-1]:.1f}°",
-            "time, last / first three": _slower(run),
+            "away from 90°": f"{deviations(run)[-1]:.1e}°",
+            "by deflation": f"{deviations(found.deflation[p])[-1]:.1f}°",
+            "time, last / first three": float(
+                np.median(seconds(run)[-3:]) / np.median(seconds(run)[:3])
+            ),
         }
         for p, run in found.orthogonal.items()
     ]
     return _table("Sequences", rows)
-
-
-def _slower(run: Run) -> float:
-    return float(np.median(run.seconds[-3:]) / np.median(run.seconds[:3]))
 
 
 def tables(found: Experiments) -> list[Table]:

@@ -15,7 +15,7 @@ import numpy as np
 from orthospca import solve
 from orthospca._typing import Array
 from orthospca.blocks import block_diagonalize
-from orthospca.paper._experiments import GAP, Plan, Run, fastest, orthogonal_run
+from orthospca.paper._experiments import GAP, Plan, fastest, orthogonal_run
 from orthospca.result import Result, format_gap
 
 WHOLE = "enumeration"
@@ -42,7 +42,7 @@ class Split:
     threshold: float
     sizes: tuple[int, ...]
     sparsity: int
-    runs: dict[str, Run]
+    runs: dict[str, Result]
     original: Result
 
     @property

@@ -16,9 +16,8 @@ from orthospca.interface.tables._reading import Reading
 from orthospca.interface.tables._shape import distinct, numbers_rows
 from orthospca.interface.tables._table import Table, TableError, listed
 
-#: Arrays of an NPZ file that name the columns of its table, and its rows.
-NAMES = ("feature_names", "columns")
-ROWS = ("row_names", "sample_names", "index")
+#: Arrays of an NPZ file that name the rows of its table, and its columns.
+NAMES = ("row_names", "sample_names", "index"), ("feature_names", "columns")
 
 
 def read_numpy(file: File, reading: Reading) -> Table:
@@ -40,8 +39,7 @@ def read_numpy(file: File, reading: Reading) -> Table:
     if not arrays:
         return table_of(file, _sparse(file), reading)
     values = arrays.pop("")
-    names, rows = _names(arrays, NAMES, values, 1), _names(arrays, ROWS, values, 0)
-    return table_of(file, values, reading, names, rows)
+    return table_of(file, values, reading, _names(arrays, values, 1), _names(arrays, values, 0))
 
 
 def _needed(file: File, content: Any, key: str | None) -> dict[str, Any]:
@@ -61,14 +59,15 @@ def _needed(file: File, content: Any, key: str | None) -> dict[str, Any]:
             hint = ": name one with --key" if tables else ""
             raise TableError(f"{file} holds {found}{hint}")
         (key,) = tables
-    return {"": content[key], **{name: content[name] for name in (*NAMES, *ROWS) if name in there}}
+    names = {name: content[name] for known in NAMES for name in known if name in there}
+    return {"": content[key], **names}
 
 
 def _axes(content: Any, name: str) -> int:
     """How many axes an array has, by its header."""
+    formats = np.lib.format
     with content.zip.open(f"{name}.npy") as member:
-        version, formats = np.lib.format.read_magic(member), np.lib.format
-        first = version == (1, 0)
+        first = formats.read_magic(member) == (1, 0)
         read = formats.read_array_header_1_0 if first else formats.read_array_header_2_0
         return len(read(member)[0])
 
@@ -81,14 +80,11 @@ def _sparse(file: File) -> Any:
         raise TableError(f"{file} holds a damaged sparse matrix: {error}") from None
 
 
-def _names(
-    arrays: dict[str, Any], known: tuple[str, ...], values: Any, axis: int
-) -> list[str] | None:
-    for name in known:
-        names = arrays.get(name)
-        if names is not None and values.ndim == 2 and names.shape == (values.shape[axis],):
-            return [str(entry) for entry in names.tolist()]
-    return None
+def _names(arrays: dict[str, Any], values: Any, axis: int) -> list[str] | None:
+    """The names of rows or of columns, if there is one for each."""
+    there = [arrays[name] for name in NAMES[axis] if name in arrays]
+    fitting = (names for names in there if names.shape == values.shape[axis : axis + 1])
+    return next(([str(entry) for entry in names.tolist()] for names in fitting), None)
 
 
 def read_matrix_market(file: File, reading: Reading) -> Table:
@@ -110,13 +106,9 @@ def read_matrix_market(file: File, reading: Reading) -> Table:
 
 def read_parquet(file: File, reading: Reading) -> Table:
     """Read a Parquet file; columns that are not numbers, and a stored index, are labels."""
-    try:
-        import pyarrow as arrow
-        from pyarrow import parquet
-    except ImportError:
-        raise TableError(
-            f'{file} is a Parquet file, which needs pyarrow: pip install "orthospca[parquet]"'
-        ) from None
+    arrow = file.library("pyarrow", "a Parquet file", "parquet")
+    from pyarrow import parquet
+
     try:
         with file.open() as stream:
             content = parquet.read_table(stream)

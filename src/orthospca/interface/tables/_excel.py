@@ -15,12 +15,7 @@ from orthospca.interface.tables._table import Table, TableError
 
 def read_excel(file: File, reading: Reading) -> Table:
     """Read the only sheet with cells in it, or the one that ``key`` names."""
-    try:
-        import openpyxl
-    except ImportError:
-        raise TableError(
-            f'{file} is an Excel workbook, which needs openpyxl: pip install "orthospca[excel]"'
-        ) from None
+    openpyxl = file.library("openpyxl", "an Excel workbook", "excel")
     try:
         # Numbers that formulas had when the file was saved, not the formulas.
         content = io.BytesIO(file.content)
@@ -31,8 +26,8 @@ def read_excel(file: File, reading: Reading) -> Table:
     if key is not None and key not in names:
         raise TableError(f"{file} has no sheet {key!r} (it has {', '.join(names) or 'none'})")
     sheets = {name: rows for name in names if key in (None, name) and (rows := _rows(book[name]))}
-    # A sheet of remarks beside the table is no reason to ask.
-    sheets = {name: rows for name, rows in sheets.items() if _is_table(rows)} or sheets
+    # A sheet of remarks beside the table, of one row or column, is no reason to ask.
+    sheets = {s: rows for s, rows in sheets.items() if rows[1:] and rows[0][1][1:]} or sheets
     if len(sheets) > 1:
         raise TableError(f"{file} holds several sheets ({', '.join(sheets)}): name one with --key")
     if not sheets:
@@ -43,21 +38,12 @@ def read_excel(file: File, reading: Reading) -> Table:
     return table_from_grid(file, grid, reading)
 
 
-def _is_table(rows: list[Row]) -> bool:
-    return len(rows) > 1 and len(rows[0][1]) > 1
-
-
 def _rows(sheet: Any) -> list[Row]:
     """The cells as text, without empty rows and without empty columns at either side."""
-    rows = [
-        (number, [_text(value) for value in values])
-        for number, values in enumerate(sheet.iter_rows(values_only=True), start=1)
-    ]
-    rows = [(number, cells) for number, cells in rows if any(cells)]
+    texts = ([_text(value) for value in values] for values in sheet.iter_rows(values_only=True))
+    rows = [(number, cells) for number, cells in enumerate(texts, start=1) if any(cells)]
     used = [j for _, cells in rows for j, cell in enumerate(cells) if cell]
-    if not used:
-        return []
-    first, last = min(used), max(used)
+    first, last = min(used, default=0), max(used, default=0)
     return [
         (number, [*cells, *[""] * (last + 1 - len(cells))][first : last + 1])
         for number, cells in rows

@@ -6,9 +6,7 @@ The genes become the variables of the table, and what is known of the samples it
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -35,15 +33,10 @@ Line = tuple[int, list[str]]
 
 def read_expression(file: File, reading: Reading) -> Table:
     """Read a series matrix or a GCT file; rows are variables, whether that was said or not."""
+    read, encoding = (_series_matrix if file.kind == "geo" else _gct), reading.encoding or "utf-8"
     try:
-        with (
-            file.stream() as raw,
-            io.TextIOWrapper(raw, reading.encoding or "utf-8", "replace", newline=None) as text,
-        ):
-            lines = _lines(file, text)
-            return (_series_matrix if file.kind == "geo" else _gct)(file, lines, reading)
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise TableError(f"{file} is damaged or not a gzip file") from None
+        with file.stream() as raw, io.TextIOWrapper(raw, encoding, "replace") as text:
+            return read(file, _lines(file, text), reading)
     except StopIteration:
         raise TableError(f"{file} ends before its table") from None
 

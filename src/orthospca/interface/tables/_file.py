@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,17 +23,14 @@ BLOCK = 2**22
 #: Bytes to which a compressed file may unpack in memory.
 MOST_UNPACKED = 2**33
 #: Endings that decide how a file is read; any other is left to what the file begins with.
-ENDINGS = {
-    ".npy": "npy",
-    ".npz": "npz",
-    ".mtx": "mtx",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".xlsx": "xlsx",
-    ".xlsm": "xlsx",
-    ".h5ad": "h5ad",
-}
+ENDINGS = {f".{kind}": kind for kind in ("npy", "npz", "mtx", "parquet", "xlsx", "h5ad")}
+ENDINGS |= {".pq": "parquet", ".xlsm": "xlsx"}
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+_ZIPPED = {
+    b"opendocument.spreadsheet": "ods",
+    b"[Content_Types].xml": "xlsx",
+    b"xl/": "xlsx",
+}
 _BEGINNINGS = {
     b"\x93NUMPY": "npy",
     b"%%MatrixMarket": "mtx",
@@ -109,11 +107,8 @@ class File:
 
     def _read(self, count: int) -> bytes:
         """The first bytes, unpacked."""
-        try:
-            with self.stream() as stream:
-                return bytes(stream.read(count))
-        except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise TableError(f"{self} is damaged or not a gzip file") from None
+        with self.stream() as stream:
+            return bytes(stream.read(count))
 
     @cached_property
     def content(self) -> bytes:
@@ -139,17 +134,12 @@ class File:
     def kind(self) -> str:
         """The format: ``"text"``, or a key of the readers."""
         path = Path(self.path.stem) if self.path.suffix.lower() == ".gz" else self.path
-        known = ENDINGS.get(path.suffix.lower())
-        if known:
+        if known := ENDINGS.get(path.suffix.lower()):
             return known
-        for beginning, kind in _BEGINNINGS.items():
-            if self.head.startswith(beginning):
-                return kind
         if not self.head.startswith(_ZIP):
-            return "text"
-        if b"opendocument.spreadsheet" in self.head:
-            return "ods"
-        return "xlsx" if b"[Content_Types].xml" in self.head or b"xl/" in self.head else "npz"
+            begun = (kind for mark, kind in _BEGINNINGS.items() if self.head.startswith(mark))
+            return next(begun, "text")
+        return next((kind for mark, kind in _ZIPPED.items() if mark in self.head), "npz")
 
     @property
     def is_read(self) -> bool:
@@ -165,6 +155,14 @@ class File:
         """Whether there is more than the format is detected from."""
         return self._size > self.sample
 
+    def library(self, module: str, kind: str, extra: str) -> Any:
+        """The module that a format needs, or what to install for it."""
+        try:
+            return import_module(module)
+        except ImportError:
+            package, what = module.partition(".")[0], f'pip install "orthospca[{extra}]"'
+            raise TableError(f"{self} is {kind}, which needs {package}: {what}") from None
+
     def open(self) -> BinaryIO:
         """The unpacked content as a stream; a plain file is not read into memory for it."""
         return io.BytesIO(self.content) if self._is_packed else self._open_raw()
@@ -172,9 +170,12 @@ class File:
     @contextmanager
     def stream(self) -> Iterator[Any]:
         """The unpacked content as a stream that is read once, from its beginning to its end."""
-        with self._open_raw() as self._opened:
-            self._unpacked = gzip.GzipFile(fileobj=self._opened) if self._is_packed else None
-            yield self._unpacked or self._opened
+        try:
+            with self._open_raw() as self._opened:
+                self._unpacked = gzip.GzipFile(fileobj=self._opened) if self._is_packed else None
+                yield self._unpacked or self._opened
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise TableError(f"{self} is damaged or not a gzip file") from None
 
     def tell_progress(self) -> None:
         """Tell how much of the stream was read, and refuse too much."""

@@ -15,12 +15,7 @@ ALL = "all"
 
 def read_h5ad(file: File, reading: Reading) -> Table:
     """Read ``X`` or a layer, and of the genes those that ``key`` or scanpy marks, if any."""
-    try:
-        import anndata
-    except ImportError:
-        raise TableError(
-            f'{file} is an AnnData file, which needs anndata: pip install "orthospca[anndata]"'
-        ) from None
+    anndata = file.library("anndata", "an AnnData file", "anndata")
     # It brings scikit-learn along, which takes longer to load than most tables to read.
     from orthospca.anndata import HIGHLY_VARIABLE, genes_of, holds_counts, values_of
 
@@ -51,13 +46,5 @@ def read_h5ad(file: File, reading: Reading) -> Table:
     if holds_counts(values):
         said.append("the numbers are counts: normalise them and take logarithms first")
     labels = {str(name): tuple(map(str, cells.obs[name])) for name in cells.obs}
-    genes = [str(cells.var_names[j]) for j in used]
-    return table_of(
-        file,
-        values,
-        replace(reading, transpose=False),
-        genes,
-        tuple(map(str, cells.obs_names)),
-        labels,
-        said,
-    )
+    names = [str(cells.var_names[j]) for j in used], tuple(map(str, cells.obs_names))
+    return table_of(file, values, replace(reading, transpose=False), *names, labels, said)
