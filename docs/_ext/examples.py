@@ -145,7 +145,7 @@ class Gallery:
         """The public plotting functions, by name."""
         from orthospca import plotting
 
-        names = [name for name in plotting.__all__ if name.startswith("plot_")]
+        names = [name for name in vars(plotting) if name.startswith("plot_")]
         first = [name for name in FIRST if name in names]
         return {
             name: getattr(plotting, name) for name in [*first, *sorted(set(names) - set(first))]

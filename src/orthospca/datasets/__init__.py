@@ -13,42 +13,20 @@ and a proof, one line long, that it is optimal: :func:`make_planted_blocks`,
 :func:`make_expression` a small table of gene expression, with files as such tables come in.
 """
 
-from orthospca.datasets._colon import load_colon
-from orthospca.datasets._dataset import Dataset
-from orthospca.datasets._expression import Expression, make_expression
-from orthospca.datasets._known import (
-    KnownAnswer,
-    make_block_diagonal,
-    make_exhausting,
-    make_path_dependent,
-    make_planted_blocks,
-    make_rank_one,
-    make_tied,
-)
-from orthospca.datasets._published import (
-    load_breast_cancer,
-    load_digits,
-    load_pitprops,
-    load_wine,
-)
-from orthospca.datasets._samples import PlantedSamples, make_planted_samples
-
-__all__ = [
-    "Dataset",
-    "Expression",
-    "KnownAnswer",
-    "PlantedSamples",
-    "load_breast_cancer",
-    "load_colon",
-    "load_digits",
-    "load_pitprops",
-    "load_wine",
-    "make_block_diagonal",
-    "make_exhausting",
-    "make_expression",
-    "make_path_dependent",
-    "make_planted_blocks",
-    "make_planted_samples",
-    "make_rank_one",
-    "make_tied",
-]
+from orthospca.datasets._colon import load_colon as load_colon
+from orthospca.datasets._dataset import Dataset as Dataset
+from orthospca.datasets._expression import Expression as Expression
+from orthospca.datasets._expression import make_expression as make_expression
+from orthospca.datasets._known import KnownAnswer as KnownAnswer
+from orthospca.datasets._known import make_block_diagonal as make_block_diagonal
+from orthospca.datasets._known import make_exhausting as make_exhausting
+from orthospca.datasets._known import make_path_dependent as make_path_dependent
+from orthospca.datasets._known import make_planted_blocks as make_planted_blocks
+from orthospca.datasets._known import make_rank_one as make_rank_one
+from orthospca.datasets._known import make_tied as make_tied
+from orthospca.datasets._published import load_breast_cancer as load_breast_cancer
+from orthospca.datasets._published import load_digits as load_digits
+from orthospca.datasets._published import load_pitprops as load_pitprops
+from orthospca.datasets._published import load_wine as load_wine
+from orthospca.datasets._samples import PlantedSamples as PlantedSamples
+from orthospca.datasets._samples import make_planted_samples as make_planted_samples

@@ -38,47 +38,44 @@ class Pace:
 
     def __init__(self, now: float) -> None:
         self.started = self._changed = now
-        self._seen: deque[tuple[float, float, int]] = deque()
-        self._forming: float | None = None
+        self._seen: deque[tuple[float, Progress]] = deque()
 
     def note(self, now: float, progress: Progress) -> None:
         """Take note of where the search stands."""
-        gap, self._forming = progress.gap, progress.forming
-        if not self._seen or gap != self._seen[-1][1]:
+        if not self._seen or progress.gap != self._seen[-1][1].gap:
             self._changed = now
-        self._seen.append((now, gap, progress.nodes))
-        self._forget(now)
+        self._seen.append((now, progress))
 
-    def _forget(self, now: float) -> None:
-        """Keep what is recent, and the last of what is not: it is where the recent began."""
+    def _since(self, now: float) -> tuple[float, Progress, Progress]:
+        """When the recent began, where the search stood then, and where it stands."""
         while len(self._seen) > 1 and self._seen[1][0] <= now - RECENT:
             self._seen.popleft()
+        return *self._seen[0], self._seen[-1][1]
 
     def is_stuck(self, now: float) -> bool:
         """Whether the gap hardly moves."""
-        if not self._seen or now - self._seen[0][0] < RECENT:
+        if not self._seen:
             return False
-        self._forget(now)
-        return self._seen[-1][1] >= (1.0 - STUCK_SHARE) * self._seen[0][1]
+        then, first, last = self._since(now)
+        return now - then >= RECENT and last.gap >= (1.0 - STUCK_SHARE) * first.gap
 
     def words(self, now: float) -> str:
         """Nodes, and how fast they and the gap go, in a few words."""
         if not self._seen:
             return ""
-        self._forget(now)
-        (then, gap, nodes), (_, last_gap, last_nodes) = self._seen[0], self._seen[-1]
+        then, first, last = self._since(now)
         seconds = max(now - max(then, now - RECENT), 1e-9)
         parts = []
-        if self._forming is not None:
-            parts.append(f"forming the covariance, {self._forming:.0%}")
-        if last_nodes:
-            speed = (last_nodes - nodes) / seconds
+        if last.forming is not None:
+            parts.append(f"forming the covariance, {last.forming:.0%}")
+        if last.nodes:
+            speed = (last.nodes - first.nodes) / seconds
             each = f", {speed:.2g} a second" if speed > 0 else ""
-            parts.append(f"{last_nodes} node{'' if last_nodes == 1 else 's'}{each}")
+            parts.append(f"{last.nodes} node{'' if last.nodes == 1 else 's'}{each}")
         if now - self._changed >= UNCHANGED:
             parts.append(f"gap unchanged for {now - self._changed:.0f} s")
-        elif last_gap < gap < math.inf:
-            parts.append(f"{seconds:.0f} s ago the gap was {format_gap(gap)}")
+        elif last.gap < first.gap < math.inf:
+            parts.append(f"{seconds:.0f} s ago the gap was {format_gap(first.gap)}")
         return "; ".join(parts)
 
 
@@ -128,8 +125,7 @@ class ProgressDisplay:
         self._started = clock()
         self._pace = Pace(self._started)
         self._last: tuple[str, Progress] | None = None
-        self._shown: str = ""
-        self._shown_at = -math.inf
+        self._shown, self._shown_at = "", -math.inf
         self._headed = self._hinted = False
         # What stays and what moves are drawn by two threads, and one must not erase the other's.
         self._lock = threading.RLock()
@@ -137,10 +133,7 @@ class ProgressDisplay:
         self._live: Live | None = None
         if console.is_terminal:
             self._live = Live(
-                console=console,
-                transient=True,
-                get_renderable=self.in_work,
-                auto_refresh=False,
+                console=console, transient=True, get_renderable=self.in_work, auto_refresh=False
             )
 
     def __enter__(self) -> ProgressDisplay:
@@ -164,15 +157,14 @@ class ProgressDisplay:
         elif self._last is not None:
             self._end(*self._last)
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: Progress, prefix: str = "") -> None:
         """Show where the search stands."""
         with self._lock:
-            self._take("", progress)
+            self._take(prefix, progress)
 
     def at_sparsity(self, sparsity: int, progress: Progress) -> None:
         """Show where the search for one of several sparsities stands."""
-        with self._lock:
-            self._take(f"sparsity {sparsity}  ", progress)
+        self(progress, f"sparsity {sparsity}  ")
 
     def _draw(self) -> None:
         """Draw what moves, so often that the clock goes on where the search has no news."""
@@ -205,9 +197,9 @@ class ProgressDisplay:
         self._console.print(text, soft_wrap=True, highlight=False, markup=False)
 
     def _print(self, prefix: str, progress: Progress) -> None:
-        what = f"all {self._total} components"
-        if not self._together:
-            what = f"component {progress.stage + 1}/{self._total}"
+        what = f"component {self._name(progress)}"
+        if self._together:
+            what = f"all {self._total} components"
         state = (
             f"nodes {progress.nodes}  lower {_figure(progress.lower)}  "
             f"upper {progress.upper:.6g}  gap {format_gap(progress.gap)}"

@@ -18,12 +18,6 @@ from orthospca.interface.cli.options import (
     of_command,
 )
 
-FILES = (
-    "alternatives.json", "alternatives.csv", "alternatives.png", "certificate.zip",
-    "alternatives.html",
-)  # fmt: skip
-
-
 OF_FIT = ("result.json", "loadings.csv", "scores.csv", "report.html")
 
 
@@ -56,23 +50,24 @@ def alternatives(
     `orthospca fit --alternatives 1%` lists those of later components too, given the earlier ones.
     """
     from orthospca.interface.alternatives import rows
-    from orthospca.interface.cli.job import Job
+    from orthospca.interface.cli.job import Job, files_of
 
     # A certificate that belongs to components is not put aside without them.
-    job = Job(data, reading, showing, (*FILES[:-1], *OF_FIT * showing.proof, FILES[-1]))
+    files = files_of("alternatives", "certificate.zip", *OF_FIT * showing.proof)
+    job = Job(data, reading, showing, files)
     job.need_folder(proof=showing.proof)
-    settings: dict[str, Any] = {**vars(near), "proof": showing.proof}
 
     table, Q = job.read()
+    asked: dict[str, Any] = vars(time) | vars(near) | {"proof": showing.proof}
     if near.sparsity is None:
-        settings["sparsity"] = min(DEFAULT_SPARSITY, Q.shape[0])
-    settings |= features.settings(table.columns)
+        asked["sparsity"] = min(DEFAULT_SPARSITY, Q.shape[0])
+    asked |= features.settings(table.columns)
 
     with job.computing(), job.screen.working("looking for alternatives"):
-        now = vars(time) | {"time_limit": job.left(time)} | settings
-        found = orthospca.alternatives(Q, feature_names=table.columns, **now)
+        now = asked | {"time_limit": job.left(time), "feature_names": table.columns}
+        found = orthospca.alternatives(Q, **now)
 
     if showing.proof and found.certificate is None:
         job.screen.say("certificate.zip not written: the list may be incomplete")
-    told = (found, "Alternatives:", rows([found], numbered=False), vars(time) | settings)
-    return job.conclude(*told, found.complete, found.certificate)
+    lines = rows([found], numbered=False)
+    return job.conclude(found, "Alternatives:", lines, asked, found.certificate)

@@ -19,8 +19,6 @@ from orthospca.interface.cli.options import (
     of_command,
 )
 
-FILES = ("audit.json", "audit.csv", "audit.png", "audit.html")
-
 Given = Annotated[
     Path,
     typer.Argument(
@@ -67,11 +65,11 @@ def audit(
     `orthospca audit covariance.csv rotation.csv --precomputed -o audit`
     """
     from orthospca.interface.choosing import audit_rows
-    from orthospca.interface.cli.job import Job
+    from orthospca.interface.cli.job import Job, files_of
     from orthospca.interface.tables import File, read_as_it_is
     from orthospca.interface.tables import Reading as HowToRead
 
-    job = Job(data, reading, showing, FILES)
+    job = Job(data, reading, showing, files_of("audit"))
     given = read_as_it_is(File(loadings), HowToRead())
     table, Q = job.read()
     asked = vars(judging) | vars(limits)
@@ -81,5 +79,4 @@ def audit(
         found = orthospca.audit(Q, given, callback=counter, **now)
 
     asked |= {"loadings": str(loadings)}
-    told = (found, "How good are the components?", audit_rows(found), asked)
-    return job.conclude(*told, found.status.finished)
+    return job.conclude(found, "How good are the components?", audit_rows(found), asked)

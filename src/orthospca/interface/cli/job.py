@@ -9,22 +9,16 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from orthospca import DataCovariance, Result, Status, solve
+from orthospca import Alternatives, DataCovariance, Result, Status, solve
 from orthospca._errors import InputError
 from orthospca._interrupts import heeding
 from orthospca._typing import Array
 from orthospca.interface import plotting, screen
-from orthospca.interface.cli.options import (
-    OPEN_GAP,
-    SOLVED,
-    Reading,
-    Showing,
-    Time,
-)
+from orthospca.interface.cli.options import OPEN_GAP, SOLVED, Reading, Showing, Time
 from orthospca.interface.cli.source import Source
 from orthospca.interface.folders import Folder, Run, unless_refused
 from orthospca.interface.progress import PLAIN_INTERVAL, ProgressDisplay
@@ -32,6 +26,11 @@ from orthospca.interface.report import write_choice_report
 from orthospca.interface.screen import Screen
 from orthospca.interface.stopwatch import Stopwatch
 from orthospca.interface.tables import Table
+
+
+def files_of(name: str, *more: str) -> tuple[str, ...]:
+    """What a command may write: first the file that says what was asked, last the report."""
+    return (f"{name}.json", f"{name}.csv", f"{name}.png", *more, f"{name}.html")
 
 
 class Job:
@@ -57,7 +56,7 @@ class Job:
         self.stopwatch = Stopwatch()
         self.screen = Screen(showing.quiet, showing.verbose)
         self.source = Source(data, reading)
-        self.folder = self.source.folder(showing.output, showing.as_json)
+        self.folder = showing.output or (None if showing.as_json else self.source.folder)
         self._showing, self._files = showing, files
         self._place: Folder | None = None
         self._no_report = False
@@ -116,15 +115,10 @@ class Job:
             return ask(self._table.values, callback=counter, **asked)
 
     def conclude(
-        self,
-        found: Any,
-        title: str,
-        rows: Any,
-        asked: dict[str, Any],
-        finished: bool,
-        proof: Any = None,
+        self, found: Any, title: str, rows: Any, asked: dict[str, Any], proof: Any = None
     ) -> int:
         """Write and show what was found, in files that are called after the command."""
+        finished = found.complete if isinstance(found, Alternatives) else found.status.finished
         name = found.REPORTED
         files = {f"{name}.csv": rows, f"{name}.json": found.to_dict(), f"{name}.png": found.plot}
         self.write({**files, "certificate.zip": proof}, asked, finished)
@@ -163,15 +157,11 @@ class Job:
 
     def _record(self, settings: dict[str, Any]) -> Run:
         """What is asked: how the file is read, and how it is solved."""
-        try:
-            release = version("orthospca")
-        except PackageNotFoundError:
-            release = "unknown"
         asked = asdict(self.source.how) | settings
         for name in {"n_jobs", "resume"} & set(asked):
             del asked[name]  # neither changes what comes out
         names = ("command", "version", "file", "sha256", "settings")
-        values = (command_line(), release, *self.source.checksum(), asked)
+        values = (command_line(), version("orthospca"), *self.source.checksum(), asked)
         # As it comes back from JSON.
         run: Run = json.loads(json.dumps(dict(zip(names, values, strict=True)), default=str))
         return run

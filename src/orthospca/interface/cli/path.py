@@ -19,10 +19,6 @@ from orthospca.interface.cli.options import (
     of_rows,
 )
 
-FILES = (
-    "path.json", "path.csv", "path-held-out.csv", "path-stability.csv", "path.png", "path.html"
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Path:
@@ -67,10 +63,11 @@ def path(
     `orthospca path covariance.csv -p 5:50:5 -k 3 --precomputed --time-limit 120`
     """
     from orthospca.interface import choosing
-    from orthospca.interface.cli.job import Job, show_progress
+    from orthospca.interface.cli.job import Job, files_of, show_progress
     from orthospca.path import parse_sparsities
 
-    job = Job(data, reading, showing, FILES)
+    files = files_of("path", "path-held-out.csv", "path-stability.csv")
+    job = Job(data, reading, showing, files)
     cv, resamples, values = asked.cv, asked.n_resamples, solver.settings()
     for name, count, what in (("cv", cv, "folds"), ("stability", resamples, "resamples")):
         if count < 0 or count == 1:
@@ -94,24 +91,22 @@ def path(
     for name in ("threshold", "memory_limit"):
         del settings[name]  # rows are solved without them
     settings |= {"sparsities": limits, "random_state": draws.random_state}
+    content: dict[str, Any] = {"path.csv": choosing.path_rows(found), "path.json": found.to_dict()}
     done: dict[str, Any] = {}
     stopped, status = orthospca.Status.INTERRUPTED, found.status
     if cv and status is not stopped:
         asking = (orthospca.cross_validate_sparsity, "held-out rows", cv)
-        done["cross_validation"] = job.ask_rows(*asking, cv=cv, **settings)
-        status = done["cross_validation"].status
+        done["cross_validation"] = held_out = job.ask_rows(*asking, cv=cv, **settings)
+        content["path-held-out.csv"] = choosing.held_out_rows(held_out)
+        status = held_out.status
     if resamples and status is not stopped:
         settings |= {"n_resamples": resamples, "feature_names": table.columns, **vars(draws)}
         ask = orthospca.stability_path
         done["stability"] = job.ask_rows(ask, "resamples", resamples, **settings)
+        content["path-stability.csv"] = choosing.stability_rows(list(done["stability"]))
 
-    files: dict[str, Any] = {"path.csv": choosing.path_rows(found), "path.json": found.to_dict()}
-    if "cross_validation" in done:
-        files["path-held-out.csv"] = choosing.held_out_rows(done["cross_validation"])
-    if "stability" in done:
-        files["path-stability.csv"] = choosing.stability_rows(list(done["stability"]))
-    files["path.png"] = found.plot
-    job.write(files, vars(asked) | vars(draws) | values, found.status.finished)
+    content["path.png"] = found.plot
+    job.write(content, vars(asked) | vars(draws) | values, found.status.finished)
     job.report_choice("How many variables?", found=found, **done)
 
     job.show(

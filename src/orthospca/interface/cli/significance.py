@@ -17,8 +17,6 @@ from orthospca.interface.cli.options import (
     of_solver,
 )
 
-FILES = ("significance.json", "significance.csv", "significance.png", "significance.html")
-
 
 @dataclass(frozen=True)
 class Permutations:
@@ -60,9 +58,9 @@ def significance(
     `orthospca significance genes.parquet -p 10 -k 5 -n 100 --level 0.01`
     """
     from orthospca.interface.choosing import significance_rows
-    from orthospca.interface.cli.job import Job
+    from orthospca.interface.cli.job import Job, files_of
 
-    job = Job(data, reading, showing, FILES)
+    job = Job(data, reading, showing, files_of("significance"))
     table, Q = job.read()
     job.need_rows("significance needs")
     asked = vars(limits) | components.settings(Q.shape[0]) | vars(permutations)
@@ -71,5 +69,4 @@ def significance(
     now = asked | {"time_limit": job.left(limits), "feature_names": table.columns}
     with job.computing():
         found = job.ask_rows(orthospca.significance, "permutations", total, **now)
-    told = (found, "More than noise?", significance_rows(found), asked)
-    return job.conclude(*told, found.status.finished)
+    return job.conclude(found, "More than noise?", significance_rows(found), asked)

@@ -86,12 +86,11 @@ class Source:
     @cached_property
     def _table(self) -> Table:
         """What is in the file, before anything is left out."""
-        how = self.how
-        asked = {each.name: getattr(how, each.name) for each in fields(tables.Reading)}
-        asked |= {"label": how.label or (), "keep": how.keep or ()}
-        asked["na"] = tuple(map(str.strip, how.na.split(","))) if how.na else ()
-        reading = tables.Reading(**asked)
-        return read_as_it_is(self.file, reading).of_several()
+        names = (each.name for each in fields(tables.Reading))
+        said = {x: given for x in names if (given := getattr(self.how, x)) is not None}
+        if self.how.na is not None:
+            said["na"] = tuple(map(str.strip, self.how.na.split(",")))
+        return read_as_it_is(self.file, tables.Reading(**said)).of_several()
 
     @cached_property
     def is_matrix(self) -> bool:
@@ -104,18 +103,15 @@ class Source:
         n = len(self._table.columns)
         ones = " with ones on its diagonal" if kind == "correlation" else ""
         seen = f"{self.name} is a symmetric {n} × {n} matrix{ones}"
-        if self.how.correlation:
-            # Said, but of observations that hardly are any: correlations of correlations.
-            raise TableError(
-                f"{seen}: use --precomputed instead of --correlation if it is the {kind} matrix "
-                "itself, or --observations as well if its rows are observations"
-            )
         question = f"{seen}. Is it the {kind} matrix itself (y), or a table of observations (n)?"
-        answer = ask(question)
+        # It may be said, but hardly be meant: correlations of correlations.
+        said = bool(self.how.correlation)
+        answer = None if said else ask(question)
         if answer is None:
             raise TableError(
-                f"{seen}: use --precomputed if it is the {kind} matrix itself, or --observations "
-                "if its rows are observations"
+                f"{seen}: use --precomputed{' instead of --correlation' * said} if it is the "
+                f"{kind} matrix itself, or --observations{' as well' * said} if its rows are "
+                "observations"
             )
         return answer
 
@@ -156,14 +152,11 @@ class Source:
                     digest.update(piece)
         return self.name, digest.hexdigest()
 
-    def folder(self, output: Path | None, as_json: bool) -> Path | None:
-        """Where to write; None to write nothing."""
-        if output is None:
-            if as_json:
-                return None
-            named = "stdin" if self.file.is_stdin else self.path.name.split(".")[0]
-            output = DEFAULT_FOLDER / (named or "data")
-        return output
+    @property
+    def folder(self) -> Path:
+        """Where to write if nothing is said."""
+        named = "stdin" if self.file.is_stdin else self.path.name.split(".")[0]
+        return DEFAULT_FOLDER / (named or "data")
 
 
 def ask(question: str) -> bool | None:

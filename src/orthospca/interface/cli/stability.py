@@ -18,8 +18,6 @@ from orthospca.interface.cli.options import (
     of_rows,
 )
 
-FILES = ("stability.json", "stability.csv", "stability.png", "stability.html")
-
 
 @dataclass(frozen=True)
 class Resamples(Draws):
@@ -51,9 +49,9 @@ def stability(
     `orthospca stability genes.parquet -p 10 -k 1 -n 100 --bootstrap --n-jobs 4`
     """
     from orthospca.interface.choosing import stability_rows
-    from orthospca.interface.cli.job import Job
+    from orthospca.interface.cli.job import Job, files_of
 
-    job = Job(data, reading, showing, FILES)
+    job = Job(data, reading, showing, files_of("stability"))
     if draws.n_resamples < 2:
         raise InputError(f"resamples must be at least 2, got {draws.n_resamples}")
 
@@ -65,5 +63,4 @@ def stability(
     now = asked | {"time_limit": job.left(limits), "feature_names": table.columns}
     with job.computing():
         found = job.ask_rows(orthospca.stability, "resamples", draws.n_resamples, **now)
-    told = (found, "Stability:", stability_rows([found]), asked)
-    return job.conclude(*told, found.status.finished)
+    return job.conclude(found, "Stability:", stability_rows([found]), asked)

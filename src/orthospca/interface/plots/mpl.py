@@ -115,9 +115,8 @@ def _xy(spec: XY, ax: Axes, title: str, legend: bool) -> None:
     ax.grid(axis="y", color=PALE, zorder=0)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
-    if spec.cross:
-        ax.axhline(0.0, color=PALE, zorder=0)
-        ax.axvline(0.0, color=PALE, zorder=0)
+    for draw_line in (ax.axhline, ax.axvline) if spec.cross else ():
+        draw_line(0.0, color=PALE, zorder=0)
     for mark in spec.marks:
         _paint(ax, mark)
     rows = _legend_above(ax) if legend else 0

@@ -64,31 +64,29 @@ class Drawing:
     parts: list[Html] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
 
+    def add(self, name: str, kind: str, *content: str, **given: float | str) -> None:
+        """An element of SVG; numbers are places."""
+        written = {key: v if isinstance(v, str) else short(v) for key, v in given.items()}
+        self.parts.append(element(name, *content, class_=kind, **written))
+
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
         """A straight line."""
-        self.path(f"M{short(x1)} {short(y1)}L{short(x2)} {short(y2)}", kind)
+        self.add("path", kind, d=f"M{short(x1)} {short(y1)}L{short(x2)} {short(y2)}")
 
     def rect(self, x: float, y: float, width: float, height: float, kind: str) -> None:
         """A rectangle; one without area is not drawn."""
         if width > 0.0 and height > 0.0:
-            given = {"x": short(x), "y": short(y), "width": short(width), "height": short(height)}
-            self.parts.append(element("rect", class_=kind, **given))
+            self.add("rect", kind, x=x, y=y, width=width, height=height)
 
     def circle(self, x: float, y: float, radius: float, kind: str) -> None:
         """A disc."""
-        self.parts.append(element("circle", class_=kind, cx=short(x), cy=short(y), r=short(radius)))
-
-    def path(self, way: str, kind: str) -> None:
-        """What the letters of SVG's own language say."""
-        self.parts.append(element("path", class_=kind, d=way))
+        self.add("circle", kind, cx=x, cy=y, r=radius)
 
     def text(
-        self, x: float, y: float, content: str, kind: str, anchor: str = "", turn: str = ""
+        self, x: float, y: float, content: str, kind: str, anchor: str = "", turned: str = ""
     ) -> None:
-        """A text that begins (or ends, or has its middle) at a place, turned by some degrees."""
-        place = {"x": short(x), "y": short(y), "class_": kind, "text_anchor": anchor}
-        turned = f"rotate({turn} {short(x)} {short(y)})" if turn else ""
-        self.parts.append(element("text", content, **place, transform=turned))
+        """A text that begins (or ends, or has its middle) at a place."""
+        self.add("text", kind, content, x=x, y=y, text_anchor=anchor, transform=turned)
 
     @property
     def svg(self) -> Html:
@@ -167,7 +165,7 @@ def _paint(drawing: Drawing, mark: Mark, x: Scale, y: Scale) -> None:
         case Band():
             upper = [(x(a), y(b)) for a, b in zip(mark.x, mark.upper, strict=True)]
             ways = [f"{short(a)} {short(b)}" for a, b in upper + places[::-1]]
-            drawing.path("M" + "L".join(ways) + "Z", f"pale fill {tone}")
+            drawing.add("path", f"pale fill {tone}", d="M" + "L".join(ways) + "Z")
         case Caps():
             for a, b in places:
                 drawing.line(a - half, b, a + half, b, "stroke ink")
@@ -178,7 +176,7 @@ def _paint(drawing: Drawing, mark: Mark, x: Scale, y: Scale) -> None:
             # Strokes of no length with round ends, in one path however many they are.
             kinds = ["dots", "tiny" * (len(places) > MANY), mark.look, tone]
             way = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in places)
-            drawing.path(way, " ".join(filter(None, kinds)))
+            drawing.add("path", " ".join(filter(None, kinds)), d=way)
         case Arrows():
             _arrows(drawing, mark, places, (x(0.0), y(0.0)))
     tips = zip(places, mark.tips, strict=False)
@@ -189,7 +187,7 @@ def _line(drawing: Drawing, mark: Line, places: Sequence[Place], tone: str) -> N
     way = "M{} {}".format(*map(short, places[0]))
     for a, b in places[1:]:
         way += f"H{short(a)}V{short(b)}" if mark.step else f"L{short(a)} {short(b)}"
-    drawing.path(way, f"stroke {tone}")
+    drawing.add("path", f"stroke {tone}", d=way)
     if mark.dots:
         for (a, b), is_hollow in zip_longest(places, mark.hollow):
             drawing.circle(a, b, 3.6, f"{'ring' if is_hollow else 'fill'} {tone}")
@@ -241,7 +239,8 @@ def _xy(spec: XY) -> Drawing:
         _paint(drawing, mark, across, up)
     names = shortened(x.label, right - left), shortened(y.label, bottom - top + 30)
     drawing.text((left + right) / 2, height - 8, names[0], "name", "middle")
-    drawing.text(13, (top + bottom) / 2, names[1], "name", "middle", "-90")
+    middle = (top + bottom) / 2
+    drawing.text(13, middle, names[1], "name", "middle", f"rotate(-90 13 {short(middle)})")
     drawing.data["box"] = [round(v, 1) for v in (left, top, right, bottom)]
     return drawing
 
@@ -295,36 +294,31 @@ def _grid(spec: Grid) -> Drawing:
         text = spec.tips[j] if spec.tips else spec.write(float(spec.values[i, j]))
         found.append([i, j, text])
         if not spec.tips and ch >= 15.0 and width_of(text, LETTER - 1.5) <= cw - 4:
-            texts.append(
-                (x + cw / 2, y + ch / 2 + 4, text, f"cell {'on' if level >= 4 else 'off'}")
-            )
-    for i in range(height):
-        y = top + ch * i + ch - 0.5
-        drawing.line(
-            left - 4, y, end + (0.0 if spec.beside is None else BEFORE + LONGEST), y, "hair"
-        )
+            look = f"cell {'on' if level >= 4 else 'off'}"
+            texts.append((x + cw / 2, y + ch / 2 + 4, text, look))
+    across = end + (0.0 if spec.beside is None else BEFORE + LONGEST)
+    for i, name in enumerate(spec.rows):
+        y = top + ch * i
+        drawing.line(left - 4, y + ch - 0.5, across, y + ch - 0.5, "hair")
+        drawing.text(left - 8, y + ch / 2 + 4, shortened(name, WIDEST_NAME), "key", "end")
     for kind, boxes in ways.items():
-        drawing.path("".join(boxes), kind)
+        drawing.add("path", kind, d="".join(boxes))
     for text_of_cell in texts:
         drawing.text(*text_of_cell, "middle")
-    if spec.framed is not None:
-        for i, j in zip(*spec.framed.nonzero(), strict=True):
-            x, y = left + cw * j + 1.0, top + ch * i + 1.0
-            drawing.rect(x, y, cw - 3.0, ch - 3.0, "stroke c1")
-    for i, name in enumerate(spec.rows):
-        y = top + ch * i + ch / 2 + 4
-        drawing.text(left - 8, y, shortened(name, WIDEST_NAME), "key", "end")
+    for i, j in [] if spec.framed is None else zip(*spec.framed.nonzero(), strict=True):
+        x, y = left + cw * j + 1.0, top + ch * i + 1.0
+        drawing.rect(x, y, cw - 3.0, ch - 3.0, "stroke c1")
     every = max(1, math.ceil(24.0 / cw))
     for j in range(0, width, every):
         text = shortened(spec.columns[j], every * cw - 2, LETTER - 1)
         drawing.text(left + cw * j + cw / 2, top - 6, text, "tick", "middle")
     drawing.text((left + end) / 2, 13, spec.column_label, "name", "middle")
-    for i, share in enumerate(spec.beside or ()):
-        y = top + ch * i
-        drawing.rect(end + BEFORE, y + 4, LONGEST * share, ch - 9, "fill c0")
-        drawing.text(end + BEFORE + LONGEST * share + 5, y + ch / 2 + 4, share_text(share), "tick")
     if spec.beside is not None:
         drawing.text(end + BEFORE, top - 6, "frequency", "tick")
+    for i, share in enumerate(spec.beside or ()):
+        y, wide = top + ch * i, LONGEST * share
+        drawing.rect(end + BEFORE, y + 4, wide, ch - 9, "fill c0")
+        drawing.text(end + BEFORE + wide + 5, y + ch / 2 + 4, share_text(share), "tick")
     columns = list(spec.column_names or spec.columns)
     drawing.data |= {"near": "cell", "grid": [left, top, cw, ch]}
     drawing.data |= {"rows": list(spec.rows), "columns": columns, "cells": found}

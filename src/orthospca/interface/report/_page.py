@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from importlib import resources
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from string import Template
@@ -69,13 +69,8 @@ def _repeating(command: str | None, files: Sequence[tuple[str, str]]) -> Panel:
     if command:
         pairs.append(("command", element("span", element("code", command), class_="copy")))
     pairs += [(f"SHA-256 of {name}", element("code", checksum)) for name, checksum in files]
-    versions = [f"Python {platform.python_version()}"]
-    for package in PACKAGES:
-        try:
-            versions.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            continue
-    pairs.append(("versions", ", ".join(versions)))
+    versions = (f"{package} {version(package)}" for package in PACKAGES)
+    pairs.append(("versions", ", ".join([f"Python {platform.python_version()}", *versions])))
     pairs.append(("machine", f"{platform.system()} {platform.machine()}"))
     return Panel("repeat", "Repeat this", (facts(pairs, "long"),))
 

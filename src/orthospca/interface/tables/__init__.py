@@ -7,21 +7,12 @@ an error that names its place, and so are missing values unless it is said what 
 What was recognised or left out on the way is in the notices of the table.
 """
 
-from orthospca.interface.tables._file import File
-from orthospca.interface.tables._missing import WAYS, complete
-from orthospca.interface.tables._read import read_as_it_is, read_table
-from orthospca.interface.tables._reading import Reading
-from orthospca.interface.tables._shape import kind_of_matrix
-from orthospca.interface.tables._table import Table, TableError
-
-__all__ = [
-    "WAYS",
-    "File",
-    "Reading",
-    "Table",
-    "TableError",
-    "complete",
-    "kind_of_matrix",
-    "read_as_it_is",
-    "read_table",
-]
+from orthospca.interface.tables._file import File as File
+from orthospca.interface.tables._missing import WAYS as WAYS
+from orthospca.interface.tables._missing import complete as complete
+from orthospca.interface.tables._read import read_as_it_is as read_as_it_is
+from orthospca.interface.tables._read import read_table as read_table
+from orthospca.interface.tables._reading import Reading as Reading
+from orthospca.interface.tables._shape import kind_of_matrix as kind_of_matrix
+from orthospca.interface.tables._table import Table as Table
+from orthospca.interface.tables._table import TableError as TableError
