@@ -25,11 +25,11 @@ OF_FIT = ("result.json", "loadings.csv", "scores.csv", "report.html")
 class Near:
     """What is listed."""
 
-    sparsity: int | None = of_command(None, "Variables in each choice.", "-p", "--sparsity")
+    sparsity: int | None = of_command("Variables in each choice.", "-p --sparsity")
     tolerance: float = of_command(
-        0.01, "How far below the best variance: 1% or 0.01.", "--within", **SHARE
+        "How far below the best variance: 1% or 0.01.", "--within", default=0.01, **SHARE
     )
-    max_supports: int = of_command(1000, "List at most this many.", "--most")
+    max_supports: int = of_command("List at most this many.", "--most", default=1000)
 
 
 @command

@@ -10,14 +10,7 @@ import typer
 
 import orthospca
 from orthospca._methods import Objective
-from orthospca.interface.cli.options import (
-    Data,
-    Limits,
-    Reading,
-    Showing,
-    command,
-    of_command,
-)
+from orthospca.interface.cli.options import Data, Limits, Reading, Showing, command, of_command
 
 Given = Annotated[
     Path,
@@ -34,12 +27,12 @@ class Judging:
     """What is compared."""
 
     objective: Objective = of_command(
-        Objective.STAGEWISE,
         "stagewise: each component; joint: also search for the best set, which takes long.",
+        default=Objective.STAGEWISE,
         metavar="OBJECTIVE",
     )
     zero: float = of_command(
-        1e-12, "Treat loadings up to this share of a component's largest as zero."
+        "Treat loadings up to this share of a component's largest as zero.", default=1e-12
     )
 
 

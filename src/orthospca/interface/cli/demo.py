@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orthospca
 from orthospca._errors import InputError
-from orthospca.interface.cli.options import OPEN_GAP, SOLVED, Looking, command, of_output
+from orthospca.interface.cli.options import OPEN_GAP, SOLVED, Looking, command, of_folder
 
 #: A program of one line that needs nothing but the checker.
 CHECK = "import sys; from orthospca.verify import verify; print(verify(sys.argv[1]))"
@@ -19,12 +19,8 @@ CHECK = "import sys; from orthospca.verify import verify; print(verify(sys.argv[
 class Demo(Looking):
     """Where the files go."""
 
-    output: Path = of_output(
-        Path("orthospca-out/demo"),
-        "Folder for the report and the certificates.",
-        "-o",
-        "--output",
-        metavar="FOLDER",
+    output: Path = of_folder(
+        help="Folder for the report and the certificates.", default=Path("orthospca-out/demo")
     )
 
 

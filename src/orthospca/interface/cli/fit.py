@@ -41,14 +41,14 @@ class Fitting(Solver):
     """How components are sought."""
 
     method: Method = of_solver(
-        Method.BRANCH_AND_BOUND,
         "branch-and-bound, eigenvalue, enumeration or deflation.",
+        default=Method.BRANCH_AND_BOUND,
         metavar="METHOD",
     )
     objective: Objective = of_solver(
-        Objective.STAGEWISE,
         "stagewise: each is the best given those before it; lexicographic: likewise, ties "
         "resolved in favour of later ones; joint: the largest total.",
+        default=Objective.STAGEWISE,
         metavar="OBJECTIVE",
     )
 
@@ -58,20 +58,17 @@ class Writing(Proving):
     """What is written."""
 
     resume: Path | None = of_output(
-        None, "Save the proof to FILE while solving, and continue from it.", metavar="FILE"
+        "Save the proof to FILE while solving, and continue from it.", metavar="FILE"
     )
     color: str | None = of_output(
-        None,
         "Colour the scores in the report by this column; default: a column with few distinct "
         "labels.",
         metavar="COLUMN",
     )
     within: float | None = of_output(
-        None,
         "Also list all choices of variables within this share of each component's variance: 1% or "
         "0.01.",
-        "--alternatives",
-        "--within",
+        "--alternatives --within",
         **SHARE,
     )
 

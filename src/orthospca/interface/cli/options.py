@@ -51,9 +51,11 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
     return run
 
 
-def option(panel: str | None, default: Any, help: str, *names: str, **settings: Any) -> Any:
-    """An option of a group, in a panel of the help."""
-    given = typer.Option(*names, rich_help_panel=panel, help=help, **settings)
+def option(
+    panel: str | None, help: str, names: str = "", *, default: Any = None, **settings: Any
+) -> Any:
+    """An option of a group, in a panel of the help; several names have spaces between them."""
+    given = typer.Option(*names.split(), rich_help_panel=panel, help=help, **settings)
     return field(default=default, metadata={"option": given})
 
 
@@ -75,6 +77,7 @@ of_solver = partial(option, "Tolerances and limits")
 of_features = partial(option, "Which variables")
 of_rows = partial(option, "Resampling")
 of_output = partial(option, "Output")
+of_folder = partial(option, panel="Output", names="-o --output", metavar="FOLDER")
 
 
 class MissingValues(Choice):
@@ -106,13 +109,11 @@ Data = Annotated[
 class Components:
     """What is sought."""
 
-    n_components: int = of_command(2, "Number of components.", "-k", "--components")
+    n_components: int = of_command("Number of components.", "-k --components", default=2)
     sparsity: str | None = of_command(
-        None,
         "Nonzero loadings per component: one number, or one for each (10,8,5); default "
         f"{DEFAULT_SPARSITY}, or all variables if fewer. `fit -p auto` chooses by held-out rows.",
-        "-p",
-        "--sparsity",
+        "-p --sparsity",
     )
 
     def __post_init__(self) -> None:
@@ -130,13 +131,12 @@ class Features:
     """Which variables have to be used, and which may not."""
 
     include: list[str] | None = of_features(
-        None,
         "Variables that every component contains, by name or number (from 1), separated by "
         "commas; they count towards -p. Repeatable.",
         metavar="NAMES",
     )
     exclude: list[str] | None = of_features(
-        None, "Variables that no component contains. Repeatable.", metavar="NAMES"
+        "Variables that no component contains. Repeatable.", metavar="NAMES"
     )
 
     def settings(self, columns: Sequence[str]) -> dict[str, Any]:
@@ -154,13 +154,13 @@ class Constraints(Features):
     """The same, and how components are related."""
 
     relation: Relation = of_features(
-        Relation.ORTHOGONAL,
         "orthogonal; disjoint: each variable serves only one component; or uncorrelated: the "
         "scores are, and the loadings need not be orthogonal.",
+        default=Relation.ORTHOGONAL,
         metavar="RELATION",
     )
     nonnegative: bool = of_features(
-        False, "Allow no negative loadings; such components are disjoint.", "--nonnegative"
+        "Allow no negative loadings; such components are disjoint.", "--nonnegative", default=False
     )
 
     def settings(self, columns: Sequence[str]) -> dict[str, Any]:
@@ -191,66 +191,59 @@ class Reading:
     """How a file is read."""
 
     correlation: bool | None = of_input(
-        None,
         "Analyse correlations, for variables in different units, or covariances (the default; a "
         "note warns if one variable dominates).",
         "--correlation/--covariance",
     )
     precomputed: bool | None = of_input(
-        None,
         "DATA is a symmetric matrix, or observations (the default; you are asked if it looks like "
         "a matrix).",
         "--precomputed/--observations",
     )
     label: list[str] | None = of_input(
-        None, "Leave out a column, by name or number (from 1); repeatable.", metavar="COLUMN"
+        "Leave out a column, by name or number (from 1); repeatable.", metavar="COLUMN"
     )
     keep: list[str] | None = of_input(
-        None, "Keep a column that looks like row numbers; repeatable.", metavar="COLUMN"
+        "Keep a column that looks like row numbers; repeatable.", metavar="COLUMN"
     )
     missing: MissingValues | None = of_input(
-        None,
         "Missing values: drop their rows, use the column mean, or compute each covariance from "
-        "the rows that have both values (the matrix may then be indefinite).",
+        "the rows that have both values (the matrix may then be indefinite)."
     )
     na: str | None = of_input(
-        None, "Texts that mark missing values, separated by commas, such as 'n.d.,<LOD'."
+        "Texts that mark missing values, separated by commas, such as 'n.d.,<LOD'."
     )
     transpose: bool = of_input(
-        False, "Rows of DATA are variables, columns are observations.", "--transpose"
+        "Rows of DATA are variables, columns are observations.", "--transpose", default=False
     )
     header: bool | None = of_input(
-        None,
         "Whether the first line of a text file holds names; detected by default.",
         "--header/--no-header",
     )
-    decimal: DecimalMark | None = of_input(None, "Decimal mark; detected by default.")
-    encoding: str | None = of_input(
-        None, "Encoding of a text file; detected by default.", metavar="NAME"
-    )
+    decimal: DecimalMark | None = of_input("Decimal mark; detected by default.")
+    encoding: str | None = of_input("Encoding of a text file; detected by default.", metavar="NAME")
     key: str | None = of_input(
-        None,
         "Array of an NPZ file, sheet of a workbook, or gene mask (or all) of an AnnData file.",
         metavar="NAME",
     )
-    layer: str | None = of_input(None, "Layer of an AnnData file.", metavar="NAME")
+    layer: str | None = of_input("Layer of an AnnData file.", metavar="NAME")
 
 
 @dataclass(frozen=True)
 class Time:
     """How long it may take."""
 
-    time_limit: float | None = of_solver(None, "Seconds in total.")
-    n_jobs: int | None = of_solver(None, "Parallel workers.")
+    time_limit: float | None = of_solver("Seconds in total.")
+    n_jobs: int | None = of_solver("Parallel workers.")
 
 
 @dataclass(frozen=True)
 class Limits(Time):
     """The same, and how exact a search is to be."""
 
-    gap: float = of_solver(1e-4, "Stop at this relative gap: 1% or 0.01.", **SHARE)
-    eps: float = of_solver(0.0, "Stop at this absolute gap.")
-    node_limit: int | None = of_solver(None, "Nodes per component.")
+    gap: float = of_solver("Stop at this relative gap: 1% or 0.01.", default=1e-4, **SHARE)
+    eps: float = of_solver("Stop at this absolute gap.", default=0.0)
+    node_limit: int | None = of_solver("Nodes per component.")
 
 
 @dataclass(frozen=True)
@@ -258,12 +251,11 @@ class Solver(Limits):
     """The same, and into which blocks the problem may be split."""
 
     threshold: str = of_solver(
-        "0",
         "Split into blocks, ignoring smaller entries between them; 0 ignores none, auto chooses.",
+        default="0",
         metavar="NUMBER",
     )
     memory_limit: str | None = of_solver(
-        None,
         "Memory for a matrix formed from data, such as 4GB; default: half of what is free.",
         "--memory",
         metavar="SIZE",
@@ -283,38 +275,34 @@ class Draws:
     """Which other rows are asked."""
 
     bootstrap: bool = of_rows(
-        False, "Draw all rows with replacement instead of half of them without.", "--bootstrap"
+        "Draw all rows with replacement instead of half of them without.",
+        "--bootstrap",
+        default=False,
     )
     fraction: float | None = of_rows(
-        None, "Share of the rows in a resample; default 0.5, or 1 with --bootstrap."
+        "Share of the rows in a resample; default 0.5, or 1 with --bootstrap."
     )
-    random_state: int = of_rows(0, "Random seed for folds and resamples.", "--seed", min=0)
+    random_state: int = of_rows("Random seed for folds and resamples.", "--seed", default=0, min=0)
 
 
 @dataclass(frozen=True)
 class Looking:
     """How much is said, and whether the report is opened."""
 
-    show_report: bool = of_output(False, "Open the report in the browser.", "--open")
-    quiet: bool = of_output(False, "Show only results and errors.", "-q", "--quiet")
+    show_report: bool = of_output("Open the report in the browser.", "--open", default=False)
+    quiet: bool = of_output("Show only results and errors.", "-q --quiet", default=False)
 
 
 @dataclass(frozen=True)
 class Showing(Looking):
     """The same, where the files go, and in which form the result is shown."""
 
-    output: Path | None = of_output(
-        None,
-        "Folder for the files; default orthospca-out/NAME.",
-        "-o",
-        "--output",
-        metavar="FOLDER",
-    )
+    output: Path | None = of_folder(help="Folder for the files; default orthospca-out/NAME.")
     as_json: bool = of_output(
-        False, "Print only the result, as JSON; write files only with -o.", "--json"
+        "Print only the result, as JSON; write files only with -o.", "--json", default=False
     )
     verbose: bool = of_output(
-        False, "Show more progress and the time of each step.", "-v", "--verbose"
+        "Show more progress and the time of each step.", "-v --verbose", default=False
     )
 
 
@@ -323,7 +311,7 @@ class Proving(Showing):
     """The same, and whether a proof is written."""
 
     proof: bool = of_output(
-        False, "Also write certificate.zip, a proof for `orthospca verify`.", "--proof"
+        "Also write certificate.zip, a proof for `orthospca verify`.", "--proof", default=False
     )
 
 

@@ -5,22 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from orthospca.interface.cli.options import SOLVED, command, of_command
+from orthospca.interface.cli.options import SOLVED, command, of_command, of_folder
 
 
 @dataclass(frozen=True)
 class Paper:
     """How much, and where to."""
 
-    output: Path = of_command(
-        Path("orthospca-out/paper"),
-        "For the CSV files and pictures.",
-        "-o",
-        "--output",
-        metavar="FOLDER",
+    output: Path = of_folder(
+        help="For the CSV files and pictures.", default=Path("orthospca-out/paper"), panel=None
     )
     quick: bool = of_command(
-        False, "Smaller sparsities and samples; takes a few seconds.", "--quick"
+        "Smaller sparsities and samples; takes a few seconds.", "--quick", default=False
     )
 
 

@@ -25,18 +25,18 @@ class Path:
     """Which sparsities, and what other rows are asked of them."""
 
     sparsities: str = of_command(
-        "1:10", "Numbers and ranges: 1:20, 5,10,15, 2:30:4.", "-p", "--sparsities"
+        "Numbers and ranges: 1:20, 5,10,15, 2:30:4.", "-p --sparsities", default="1:10"
     )
-    n_components: int = of_command(1, "Number of components.", "-k", "--components")
+    n_components: int = of_command("Number of components.", "-k --components", default=1)
     cv: int = of_rows(
-        0,
         "Number of folds for measuring variance in held-out rows; 0 for none.",
+        default=0,
         metavar="FOLDS",
     )
     n_resamples: int = of_rows(
-        0,
         "Number of resamples for counting how often variables are selected; 0 for none.",
         "--stability",
+        default=0,
         metavar="RESAMPLES",
     )
 

@@ -22,18 +22,22 @@ from orthospca.interface.cli.options import (
 class Permutations:
     """How often columns are permuted."""
 
-    n_permutations: int = of_rows(20, "Permutations for each component.", "-n", "--permutations")
-    level: float = of_rows(0.05, "Largest p-value of a component that is more than noise.")
-    random_state: int = of_rows(0, "Random seed of the permutations.", "--seed", min=0)
+    n_permutations: int = of_rows(
+        "Permutations for each component.", "-n --permutations", default=20
+    )
+    level: float = of_rows("Largest p-value of a component that is more than noise.", default=0.05)
+    random_state: int = of_rows("Random seed of the permutations.", "--seed", default=0, min=0)
 
 
 @dataclass(frozen=True)
 class Testing(Time):
     """How exact a test is."""
 
-    gap: float = of_solver(1e-4, "Relative gap of the components.", **SHARE)
-    null_gap: float = of_solver(0.02, "Relative gap of the bounds on permuted data.", **SHARE)
-    node_limit: int | None = of_solver(None, "Nodes per component.")
+    gap: float = of_solver("Relative gap of the components.", default=1e-4, **SHARE)
+    null_gap: float = of_solver(
+        "Relative gap of the bounds on permuted data.", default=0.02, **SHARE
+    )
+    node_limit: int | None = of_solver("Nodes per component.")
 
 
 @command

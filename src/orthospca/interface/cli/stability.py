@@ -23,7 +23,7 @@ from orthospca.interface.cli.options import (
 class Resamples(Draws):
     """Which other rows are asked, and how many times."""
 
-    n_resamples: int = of_rows(50, "Number of resamples.", "-n", "--resamples")
+    n_resamples: int = of_rows("Number of resamples.", "-n --resamples", default=50)
 
 
 @command

@@ -10,14 +10,7 @@ import typer
 
 import orthospca
 from orthospca._errors import InputError
-from orthospca.interface.cli.options import (
-    REJECTED,
-    SOLVED,
-    Reading,
-    command,
-    of_command,
-    of_input,
-)
+from orthospca.interface.cli.options import REJECTED, SOLVED, Reading, command, of_command, of_input
 
 if TYPE_CHECKING:
     from orthospca.interface.cli.source import Source
@@ -28,22 +21,21 @@ class Check:
     """What is compared, how much is said, and what it may take."""
 
     data: Path | None = of_input(
-        None,
         "Compute the matrix from this file, as fit does, and check that it is the certified one.",
         metavar="DATA",
     )
-    details: bool = of_command(False, "Also show a line per component.", "-v", "--verbose")
-    quiet: bool = of_command(False, "Print nothing; see the exit code.", "-q", "--quiet")
+    details: bool = of_command("Also show a line per component.", "-v --verbose", default=False)
+    quiet: bool = of_command("Print nothing; see the exit code.", "-q --quiet", default=False)
     # The limits of the checker, which is not loaded for help.
     max_bytes: float = of_command(
-        2.0**28,
         "Most bytes FILE may unpack to; default 268435456.",
+        default=2.0**28,
         metavar="N",
         show_default=False,
     )
     time_limit: float = of_command(
-        3600.0,
         "Most seconds the check may take; default 3600.",
+        default=3600.0,
         metavar="S",
         show_default=False,
     )
