@@ -124,3 +124,22 @@ def test_programmes_are_found_from_a_series_matrix(tmp_path, monkeypatch):
     found = {tuple(np.array(made.feature_names)[column != 0]) for column in table.T}
     assert found == set(made.programmes.values())
     assert (tmp_path / "out" / "scores.csv").read_text().startswith("row,tissue,component1")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "told"),
+    [
+        (SERIES.split("!series_matrix_table_end")[0], "x.txt", "no line !series_matrix_table_end"),
+        (SERIES.split('"117_at"')[0], "x.txt", "and here are 2 × 4: is it complete?"),
+        (GCT.replace("2\t3\n", "5\t3\n"), "x.gct", "it announces 5 × 3, and here are 2 × 3"),
+        (GCT.replace("2\t3\n", "2\t4\n"), "x.gct", "it announces 2 × 4, and here are 2 × 3"),
+        (SERIES, "x.txt", ""),
+        (GCT, "x.gct", ""),
+        (GCT3, "x.gct", ""),
+    ],
+)
+def test_a_table_that_was_cut_off(text, name, told, tmp_path):
+    """Tests that a file with fewer rows than it should have is read with a note."""
+    notices = read_table(file(tmp_path, text, name), missing="mean").notices
+    asked = [notice for notice in notices if "is it complete?" in notice]
+    assert len(asked) == bool(told) and all(told in notice for notice in asked)

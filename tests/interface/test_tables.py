@@ -81,6 +81,67 @@ def test_header_option(tmp_path):
         read_table(texts, header=False)
 
 
+@pytest.mark.parametrize(
+    ("text", "columns", "rows"),
+    [
+        ("0,1,2\n0.5,1,2\n1.5,3,9\n", ("0", "1", "2"), 2),  # pandas, without its index
+        (",0,1,2\n0,5,1,2\n1,15,3,9\n", ("0", "1", "2"), 2),  # and with it
+        ("1990;1991;1992\n0,5;1;2\n1,5;3;9\n", ("1990", "1991", "1992"), 2),
+        ("7 8 9\nr1 0.5 1 2\nr2 1.5 3 9\n", ("7", "8", "9"), 2),
+        ("4,5,6,7,8\n9,1,2,0,1\n1,3,9,5,4\n", ("4", "5", "6", "7", "8"), 2),
+        ("0,1,2\n5,1,2\n15,3,9\n", ("x0", "x1", "x2"), 3),  # an observation like the others
+        ("4,5,6,7,9\n9,1,2,0,1.5\n1,3,9,5,4\n", ("x0", "x1", "x2", "x3", "x4"), 3),
+        ("5,6\n1.5,2\n3,9\n", ("x0", "x1"), 3),
+        ("0,1\n", ("x0", "x1"), 1),
+    ],
+)
+def test_a_first_line_that_counts(tmp_path, text, columns, rows):
+    """Tests that consecutive whole numbers above others are names, with a note."""
+    file = write(tmp_path / "x.csv", text)
+    table = read_table(file)
+    assert (table.columns, len(table.values)) == (columns, rows)
+    said = any("consecutive whole numbers, was read as names" in x for x in table.notices)
+    assert said == (columns[0] != "x0")
+    if said and text[0] != "7":
+        assert len(read_table(file, header=False, missing="mean").values) == rows + 1
+
+
+def test_matrix_that_counts(tmp_path):
+    """Tests that a matrix without a line of names is told how to keep its first one."""
+    line = np.arange(1.0, 6.0)
+    matrix = np.outer(line, line)
+    file = write(tmp_path / "q.csv", "\n".join(",".join(f"{x:g}" for x in row) for row in matrix))
+    asked = ["fit", str(file), "--precomputed", "-k", "1", "-p", "1", "-o", str(tmp_path / "out")]
+    ended = CliRunner().invoke(app, asked)
+    assert ended.exit_code == 2 and "use --no-header" in ended.output
+    assert CliRunner().invoke(app, [*asked, "--no-header"]).exit_code == 0
+
+
+def test_first_column_without_a_heading(tmp_path):
+    """Tests that measurements are not taken for row labels without a word."""
+    told = "left out a first column of numbers, which has no heading; use --keep 1"
+    for first, noted in (("0.5 0.25 7", True), ("3 3 4", True), ("2 1 0", False), ("a b c", False)):
+        rows = [f"{x},{j},{j * j}\n" for j, x in enumerate(first.split())]
+        file = write(tmp_path / "x.csv", ",a,b\n" + "".join(rows))
+        table = read_table(file)
+        assert table.columns == ("a", "b")
+        assert any(notice.startswith(told) for notice in table.notices) == noted
+        if noted:
+            assert read_table(file, keep=["1"]).columns == ("number 1", "a", "b")
+            assert read_table(file, label=["1"]).notices == ()
+
+
+def test_what_was_left_out_is_said_where_little_is_left(tmp_path):
+    """Tests that the error about a single column names the one that counts rows."""
+    rows = "".join(f"2020-01-{j:02d},{j},{j * j}\n" for j in range(1, 9))
+    file = write(tmp_path / "x.csv", "date,a,b\n" + rows)
+    ended = CliRunner().invoke(app, ["fit", str(file)])
+    assert ended.exit_code == 2
+    assert "only one column of numbers ('b')" in ended.output
+    assert "left out 1 row-number column: 'a'; use --keep" in ended.output
+    assert read_table(file, keep=["a"]).columns == ("a", "b")
+
+
 def test_numpy_files(tmp_path):
     """Tests NPY, NPZ with names, with several tables and with a sparse matrix."""
     np.save(tmp_path / "x.npy", X.astype(np.float32))

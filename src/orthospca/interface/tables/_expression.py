@@ -23,7 +23,7 @@ from orthospca.interface.tables._table import Table, TableError, counted
 CHARACTERISTICS, SOURCE, TITLE = (
     f"!Sample_{what}" for what in ("characteristics_ch1", "source_name_ch1", "title")
 )
-BEGIN = "!series_matrix_table_begin"
+BEGIN, END = "!series_matrix_table_begin", "!series_matrix_table_end"
 #: Lines between two reports of progress.
 STEP = 1000
 
@@ -67,7 +67,7 @@ def _series_matrix(file: File, lines: Iterator[Line], reading: Reading) -> Table
     head = next(lines)
     count = len(head[1]) - 1
     texts = {key: tuple(of.get(j, "") for j in range(count)) for key, of in known.items()}
-    return _table(file, lines, head, 1, texts, reading, "a GEO series matrix")
+    return _table(file, lines, head, 1, texts, reading, "a GEO series matrix", END)
 
 
 def _gct(file: File, lines: Iterator[Line], reading: Reading) -> Table:
@@ -80,7 +80,8 @@ def _gct(file: File, lines: Iterator[Line], reading: Reading) -> Table:
     texts = {
         cells[0]: tuple(cells[before + 1 :]) for _, cells in (next(lines) for _ in range(above))
     }
-    return _table(file, lines, head, before + 1, texts, reading, "a GCT file")
+    found = (int(sizes[0]), int(sizes[1]))
+    return _table(file, lines, head, before + 1, texts, reading, "a GCT file", found)
 
 
 def _table(
@@ -91,13 +92,19 @@ def _table(
     texts: dict[str, tuple[str, ...]],
     reading: Reading,
     what: str,
+    end: str | tuple[int, int],
 ) -> Table:
-    """Read the table below its head, with so many columns before the numbers."""
+    """Read the table below its head, with so many columns before the numbers.
+
+    What tells whether it is whole is the line at its end, or how many rows and columns there are.
+    """
     samples = head[1][before:]
     genes: list[str] = []
     values: list[Any] = []
+    whole = False
     for number, cells in lines:
         if cells[0].startswith("!"):
+            whole = cells[0] == end
             break
         if len(cells) != len(head[1]):
             raise TableError(
@@ -113,10 +120,13 @@ def _table(
         raise TableError(f"{file} is empty")
     # What is the same for all samples says nothing about any.
     labels = {name: cells for name, cells in texts.items() if len(set(cells)) > 1}
-    said = f"{what}: its {counted(len(genes), 'row')} are variables, its columns observations"
+    said = [f"{what}: its {counted(len(genes), 'row')} are variables, its columns observations"]
+    if not whole and end != (len(genes), len(samples)):
+        missing = f"has no line {end}" if isinstance(end, str) else f"announces {end[0]} × {end[1]}"
+        said.append(f"it {missing}, and here are {len(genes)} × {len(samples)}: is it complete?")
     X = np.ascontiguousarray(np.array(values).T)
     reading = replace(reading, transpose=False)
-    return table_of(file, X, reading, genes, samples, labels, [said])
+    return table_of(file, X, reading, genes, samples, labels, said)
 
 
 def _numbers(file: File, line: int, cells: list[str], samples: list[str]) -> list[float]:

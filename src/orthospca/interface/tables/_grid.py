@@ -2,7 +2,8 @@
 
 What is recognised:
 
-- *a header*: the first line, if none of its cells after the first is a number;
+- *a header*: the first line, if none of its cells after the first is a number, or if they count the
+  columns;
 - *row labels*: a first column under an empty heading, or one that the header does not count, or one
   of distinct whole numbers that is called ``id``, ``patient`` or the like;
 - *labels*: columns without any number, such as the class of each observation;
@@ -32,6 +33,7 @@ from orthospca.interface.tables._numbers import (
 )
 from orthospca.interface.tables._reading import Reading
 from orthospca.interface.tables._shape import (
+    FEWEST_NUMBERED,
     distinct,
     names_variables,
     numbers_rows,
@@ -114,7 +116,13 @@ def grid_from_cells(
     if above:
         said.append(f"skipped {counted(above, 'line')} above the table")
     full = full[above:]
-    names = full[0][1] if _has_header(full[0][1], header) else None
+    counts = header is None and _counts_columns(full[0][1], full[1][1] if full[1:] else [])
+    names = full[0][1] if counts or _has_header(full[0][1], header) else None
+    if counts:
+        said.append(
+            "the first line, of consecutive whole numbers, was read as names; use --no-header if "
+            "it is an observation"
+        )
     if names is not None:
         full = full[1:]
     if not full:
@@ -152,6 +160,23 @@ def _has_header(first: list[str], said: bool | None) -> bool:
     return bool(texts) and not any(looks_like_number(c) or is_missing(c) for c in texts)
 
 
+def _counts_columns(first: list[str], below: list[str]) -> bool:
+    """Whether the first line holds consecutive whole numbers, as programs name columns.
+
+    Few of them are no coincidence either above other numbers than whole ones, or after the empty
+    heading of row labels.
+    """
+    numbers = first if first[0] else first[1:]
+    if len(numbers) < 2 or not all(cell.isdecimal() for cell in numbers):
+        return False
+    begin = int(numbers[0])
+    if [int(cell) for cell in numbers] != list(range(begin, begin + len(numbers))):
+        return False
+    whole = all(cell.lstrip("-").isdecimal() for cell in below[-len(numbers) :])
+    few = not whole and (begin in (0, 1) or len(numbers) > 2)
+    return len(numbers) >= FEWEST_NUMBERED or not first[0] or few
+
+
 def table_from_grid(
     path: object, grid: Grid, reading: Reading, values: Array | None = None
 ) -> Table:
@@ -180,6 +205,11 @@ def table_from_grid(
     if not numbers:
         raise TableError(f"{path} holds no numbers, only text")
     chosen = {names[j] for j in asked}
+    if is_label[0] and not names[0] and 0 not in asked and not _are_distinct(labels[""]):
+        said.append(
+            "left out a first column of numbers, which has no heading; use --keep 1 if it is a "
+            "variable"
+        )
     with_sign = [name for name, texts in shown.items() if name not in chosen and _has_sign(texts)]
     if with_sign:
         example = next(cell for cell in shown[with_sign[0]] if not is_missing(cell))
@@ -245,6 +275,12 @@ def _is_row_label(heading: str, cells: Sequence[str], has_header: object) -> boo
     whole = all(value.lstrip("-").isdecimal() for value in values)
     is_index = whole and numbers_rows(heading, len(values) == len(cells))
     return not heading or is_index or _holds_labels(cells)
+
+
+def _are_distinct(cells: Sequence[str]) -> bool:
+    """Whether cells are labels beyond doubt: texts, or whole numbers that are all different."""
+    whole = all(cell.lstrip("-").isdecimal() for cell in cells)
+    return len(set(cells)) == len(cells) if whole else _holds_labels(cells)
 
 
 def _holds_labels(cells: Sequence[str]) -> bool:

@@ -40,8 +40,8 @@ _NUMBERED_IF_DISTINCT = re.compile(
 )
 #: What such columns are called where they are left out, and what can be done about it.
 NUMBERING, KEEP = "row-number column", "; use --keep if it is a variable"
-#: Rows from which consecutive numbers are no coincidence.
-_FEWEST_NUMBERED = 5
+#: Rows, or columns, from which consecutive numbers are no coincidence.
+FEWEST_NUMBERED = 5
 #: Differences between halves of a matrix, and from one on its diagonal, that printing may leave.
 _PRINTED = 1e-6
 
@@ -104,7 +104,7 @@ def without_numbering(table: Table, kept: Sequence[str]) -> Table:
         if name in kept or not numbered or not (cells == np.round(cells)).all():
             continue
         steps = np.diff(cells)
-        counted = not j and len(cells) >= _FEWEST_NUMBERED and steps[0] in (1, -1)
+        counted = not j and len(cells) >= FEWEST_NUMBERED and steps[0] in (1, -1)
         named = table.named and numbers_rows(name, len(np.unique(cells)) == len(cells))
         if named or (counted and (steps == steps[0]).all()):
             texts[name] = tuple(f"{cell:.0f}" for cell in cells.tolist())

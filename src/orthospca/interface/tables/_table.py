@@ -107,6 +107,8 @@ class Table:
             hint = ""
             if rows == columns + 1 and not self.named:
                 hint = "; if its first line holds names, use --header"
+            if rows == columns - 1 and self.named:
+                hint = "; if its first line holds no names, use --no-header"
             raise TableError(
                 f"a precomputed matrix must be square, but the file has {rows} rows of numbers "
                 f"and {columns} columns{hint}"
@@ -130,7 +132,8 @@ class Table:
         """The table itself, unless it has one column only."""
         if len(self.columns) < 2:
             which = f"only one column of numbers ({self.columns[0]!r})" if self.columns else "none"
-            raise TableError(f"{self.path} has {which}; at least two are needed")
+            left = "".join(f" ({said})" for said in self.notices if said.startswith("left out"))
+            raise TableError(f"{self.path} has {which}; at least two are needed{left}")
         return self
 
     def varying(self) -> Table:
