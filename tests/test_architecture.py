@@ -48,11 +48,15 @@ WAYS = {
 }
 
 
+#: Colours, which older versions of import-linter print whoever reads.
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     """Check the contracts on the package in a folder."""
     command = shutil.which("lint-imports", path=str(Path(sys.executable).parent))
     assert command is not None, "import-linter belongs to the environment of the tests"
-    return subprocess.run(
+    found = subprocess.run(
         [command, "--no-cache", "--config", str(ROOT / ".importlinter")],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(folder), "PYTHONUTF8": "1", "COLUMNS": "200"},
@@ -61,6 +65,8 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
         encoding="utf-8",
         check=False,
     )
+    found.stdout = COLOUR.sub("", found.stdout)
+    return found
 
 
 @pytest.fixture

@@ -84,6 +84,8 @@ class Screen:
     def _bar(self, *columns: ProgressColumn) -> Progress:
         console = self.console
         quiet = not console.is_terminal
+        # Before version 14.3 of rich, a bar that is not shown ends with an empty line all the same.
+        console.quiet |= quiet
         return Progress(*columns, console=console, transient=True, disable=quiet)
 
     @contextmanager

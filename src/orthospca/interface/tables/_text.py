@@ -49,7 +49,8 @@ def read_text(file: File, reading: Reading) -> Table:
     """Read a CSV or TSV file; see :func:`orthospca.interface.tables.read_table`."""
     if file.is_long:
         # Whatever is unusual in a long file, the careful reader deals with it, or says what it is.
-        with suppress(Unexpected, TableError, ValueError, LookupError, EOFError, zlib.error):
+        unusual = (Unexpected, TableError, ValueError, LookupError, EOFError, zlib.error)
+        with suppress(*unusual, csv.Error):  # with Python 3.10, of zero bytes
             return _read_long(file, reading)
     text, notices = _decoded(file, reading.encoding)
     return table_from_grid(file, _grid(file, text, reading, notices)[0], reading)
