@@ -206,7 +206,7 @@ def check_data(tally: Tally, seeds: range, largest: int, asked: int) -> None:
         way = WAYS[seed % len(WAYS)]
         room = bytes_for(n if rng.random() < 0.7 else n - 1)
         part = FormedPart(Q, room, int(rng.integers(size - 1, n + 1)))
-        form = DataView(Q, size, previous.T, part, tuning=tuned(**way))
+        form = DataView(Q, size, previous.T, part, np.ones(n, dtype=bool), tuned(**way))
         if rng.random() < 0.7:
             form.find(never)
         scale = float(exact.rounded.diagonal().max())

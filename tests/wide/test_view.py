@@ -222,18 +222,19 @@ def test_search_by_traces(seed: int, p: int, matrix: int) -> None:
     for best in (x for x in (ordered[0], ordered[-1]) if x is not None):
         for level in (best.value, best.value * 1.05, 0.97 * case.best, 1.1 * case.best):
             walk = TraceWalk(form, features, p, best, level, tuning)
-            traced = walk.run(10**6, never)
-            if traced.complete:
-                assert case.holds(max(traced.upper, level), p)
-            elif traced.best is not None:
-                x = traced.best.vector
+            if walk.run(10**6, never):
+                assert case.holds(max(walk.upper, level), p)
+            elif walk.best is not best:
+                x = walk.best.vector
                 assert np.count_nonzero(x) <= p and case.members[x != 0].all()
-                assert traced.best.value == pytest.approx(x @ case.matrix @ x, rel=1e-10)
+                assert walk.best.value == pytest.approx(x @ case.matrix @ x, rel=1e-10)
                 assert np.abs(case.previous.T @ x).max(initial=0.0) <= 1e-12
-                assert traced.best.value > max(best.value, level) * (1 - 1e-12)
+                assert walk.best.value > max(best.value, level) * (1 - 1e-12)
             if level > 1.05 * case.best:
-                assert traced.best is None
-    assert TraceWalk(form, features, p, best, 0.5 * case.best, tuning).run(0, never).best is None
+                assert walk.best is best
+    walk = TraceWalk(form, features, p, best, 0.5 * case.best, tuning)
+    assert not walk.run(0, never)
+    assert walk.best is best
 
 
 @pytest.mark.parametrize("largest", [12, 30, 6000])

@@ -46,16 +46,14 @@ UNCUT = Part((-1, -1))
 class NonnegativeStages(MatrixStages):
     """Each stage on the matrix Q⁺, and where that leaves a gap on parts of it."""
 
-    def __init__(self, covariance: Array, settings: Settings, watch: Watch, note: str = "") -> None:
-        super().__init__(covariance, settings, watch, note)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         # What a certificate rests on is the same matrix for every stage.
-        self._part = nonnegative_part(covariance) if settings.proof else None
+        self._part = nonnegative_part(self.covariance) if self.settings.proof else None
 
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""
-        return solve_nonnegative(
-            self._covariance, request, self._settings, self._watch, part=self._part
-        )
+        return solve_nonnegative(self.covariance, request, self.settings, self.watch, self._part)
 
 
 def solve_nonnegative(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,10 +23,11 @@ from orthospca.supports.heuristics import improved_start
 SMALLEST_IMAGE = 1e-12
 
 
+@dataclass(eq=False)
 class MatrixStages:
     """Each stage on the matrix itself.
 
-    Parameters
+    Attributes
     ----------
     covariance : array of shape (n, n)
     settings : Settings
@@ -35,27 +36,27 @@ class MatrixStages:
         Why it is not split into blocks, if that was a choice.
     """
 
+    covariance: Array
+    settings: Settings
+    watch: Watch
+    note: str = ""
     nested = True
 
-    def __init__(self, covariance: Array, settings: Settings, watch: Watch, note: str = "") -> None:
-        self.n_features = len(covariance)
-        self.note = note
-        self._covariance = covariance
+    def __post_init__(self) -> None:
+        self.n_features = len(self.covariance)
         self._shared = Shared()
-        self._settings = settings
-        self._watch = watch
 
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""
-        demand, settings = request.demand, self._settings
-        problem = request.stage_of(self._covariance, self._shared)
+        demand, settings = request.demand, self.settings
+        problem = request.stage_of(self.covariance, self._shared)
         if demand.start is not None:
             settings = replace(settings, start=(demand.start,))
         started = improved_start(problem, settings.start)
         return solve_stage(
             problem,
             settings,
-            self._watch,
+            self.watch,
             better_of(request.best_hint, started),
             request.cap,
             request.caps,
@@ -68,7 +69,7 @@ class UncorrelatedStages(MatrixStages):
 
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""
-        images = images_of(self._covariance, request.previous)
+        images = images_of(self.covariance, request.previous)
         hints = [h for h in request.hints if is_orthogonal(h.vector, images)]
         return super().solve(replace(request, previous=images, hints=tuple(hints)))
 
@@ -103,9 +104,10 @@ class DeflatedStages(MatrixStages):
 
     nested = False
 
-    def __init__(self, covariance: Array, settings: Settings, watch: Watch) -> None:
-        super().__init__(covariance, replace(settings, method=Method.BRANCH_AND_BOUND), watch)
-        self._adjusted = covariance
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settings = replace(self.settings, method=Method.BRANCH_AND_BOUND)
+        self._adjusted = self.covariance
 
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""
@@ -113,11 +115,11 @@ class DeflatedStages(MatrixStages):
             self._adjusted = deflate(self._adjusted, request.previous[:, -1])
         nothing_before = np.zeros((self.n_features, 0))
         problem = Subproblem(self._adjusted, request.sparsity, nothing_before)
-        outcome = solve_stage(problem, self._settings, self._watch)
+        outcome = solve_stage(problem, self.settings, self.watch)
         if outcome.best is None:
             return outcome
         x = outcome.best.vector
-        best = Candidate(variance_down(self._covariance, x), x)
+        best = Candidate(variance_down(self.covariance, x), x)
         return replace(outcome, best=best, deflated_value=outcome.best.value)
 
 

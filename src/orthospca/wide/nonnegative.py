@@ -8,19 +8,19 @@ See ``docs/theory/nonnegative.md``.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.model.demands import Demand
 from orthospca.model.limits import QuietWatch, Watch
 from orthospca.model.result import Status
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.rounding import add_up
 from orthospca.search.nonnegative import solve_nonnegative
 from orthospca.search.outcome import Outcome, Request
-from orthospca.supports.best import Candidate
+from orthospca.supports.best import Candidate, better_of
 from orthospca.supports.heuristic_path import HeuristicPath
 from orthospca.supports.nonnegative import best_nonnegative, nonnegative_part
 from orthospca.wide.stage import WideStages
@@ -32,24 +32,19 @@ class WideNonnegativeStages(WideStages):
 
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""
-        problem, watch, demand = self._problem, self._watch, request.demand
-        problem.part.tell = lambda done: setattr(watch.journal, "forming", done)
-        members = np.ones(self.n_features, dtype=bool)
-        members[demand.excluded] = False
-        left = int(np.count_nonzero(members))
-        if left == 0:
+        view = self.problem.view(request, watch=self.watch)
+        if not view.members.any():
             return Outcome(None, -math.inf, Status.EXHAUSTED, 0)
-        request = replace(request, sparsity=min(request.sparsity, left))
-        view = problem.view(request, members)
+        request = replace(request, sparsity=view.sparsity)
         try:
             return self._solve(request, view)
         except KeyboardInterrupt:
-            watch.interrupted = True
+            self.watch.interrupted = True
             return Outcome(None, math.inf, Status.INTERRUPTED, 0)
 
     def _solve(self, request: Request, view: DataView) -> Outcome:
         """Sparsity after sparsity: each leaves few features to the next."""
-        watch, size = self._watch, request.sparsity
+        watch, size = self.watch, request.sparsity
         quiet = QuietWatch(watch)
         found = self._found(request, view)
         first = max(len(view.included), 1)
@@ -58,11 +53,13 @@ class WideNonnegativeStages(WideStages):
             if watch.out_of_time():
                 break
             bound = min(view.bound_without_level(rung, below), view.cheap_bound(rung))
-            largest = self._settings.tuning.nonnegative.rung
+            largest = self.settings.tuning.nonnegative.rung
             solved = self._rung(request, view, rung, found[rung], below, quiet, largest)
             if solved is None:
                 # A better vector may leave less.
-                found[rung] = self._better(request, view, rung, found[rung], quiet)
+                some = np.union1d(self._pool, np.flatnonzero(found[rung].vector))
+                better = self._on_features(request, view, rung, some, (), quiet)[0].best
+                found[rung] = better_of(found[rung], better) or found[rung]
                 solved = self._rung(request, view, rung, found[rung], below, quiet, largest)
             below = bound
             if solved is not None and solved.best is not None:
@@ -78,11 +75,7 @@ class WideNonnegativeStages(WideStages):
         outcome = self._rung(request, view, size, found[size], below, quiet)
         assert outcome is not None and outcome.best is not None
         upper = max(min(outcome.upper, known, request.cap), outcome.best.value)
-        status = outcome.status
-        if self._settings.tolerance.met(outcome.best.value, upper):
-            status = Status.OPTIMAL
-        elif status is Status.OPTIMAL:
-            status = Status.PRECISION
+        status = self.settings.tolerance.status(outcome.best.value, upper, outcome.status)
         watch.report(outcome.nodes, 0, outcome.best.value, upper, outcome.closed_by)
         return replace(outcome, upper=upper, status=status)
 
@@ -111,63 +104,56 @@ class WideNonnegativeStages(WideStages):
         largest : float
             Features that are not too many.
         """
-        tolerance = self._settings.tolerance.at_resolution(4 * view.rounding)
+        tolerance = self.settings.tolerance.at_resolution(4 * view.rounding)
         level = tolerance.cutoff(best.value) - 2 * view.rounding
         sieve = view.sieve(size, level, below, watch.out_of_time)
         kept = np.union1d(sieve.kept, np.union1d(np.flatnonzero(best.vector), view.included))
         if len(kept) > largest:
             return None
-        problem, kept = view.restricted(kept, size)
-        self._problem.largest_matrix = max(self._problem.largest_matrix, len(kept))
-        inside = replace(
-            request,
-            sparsity=min(size, len(kept)),
-            previous=request.previous[kept],
-            cap=math.inf,
-            hints=tuple(h for hint in (best, *request.hints) if (h := hint.within(kept))),
-            demand=_among(request.demand, kept),
-        )
-        if size < request.sparsity:
-            inside = replace(
-                inside, hints=inside.hints[:1], demand=replace(inside.demand, start=None)
-            )
-        outcome = solve_nonnegative(problem.covariance, inside, self._settings, watch)
-        if outcome.best is not None:
-            best = max(
-                best, self._valued(outcome.best.embedded(kept, self.n_features).vector), key=_value
-            )
+        hints = (best, *request.hints) if size == request.sparsity else (best,)
+        outcome, kept = self._on_features(request, view, size, kept, hints, watch)
+        best = better_of(best, outcome.best) or best
         upper = max(add_up(max(outcome.upper, sieve.outside), view.rounding), best.value)
         status = outcome.status
         if sieve.outside > level and status is Status.OPTIMAL:
             status = watch.verdict() or Status.FEATURE_LIMIT
         return Outcome(best, upper, status, outcome.nodes, outcome.closed_by)
 
-    def _better(
-        self, request: Request, view: DataView, size: int, best: Candidate, watch: Watch
-    ) -> Candidate:
-        """The best vector on the features that power iterations lead to, if it is better."""
-        some = np.union1d(self._pool, np.flatnonzero(best.vector))
-        problem, kept = view.restricted(some, size)
-        own = _among(request.demand, kept)
-        inside = Request(problem.sparsity, problem.previous, demand=replace(own, start=None))
-        found = solve_nonnegative(problem.covariance, inside, self._settings, watch).best
-        if found is None:
-            return best
-        return max(best, self._valued(found.embedded(kept, self.n_features).vector), key=_value)
+    def _on_features(
+        self,
+        request: Request,
+        view: DataView,
+        size: int,
+        features: IntArray,
+        hints: Sequence[Candidate],
+        watch: Watch,
+    ) -> tuple[Outcome, IntArray]:
+        """Solve one sparsity on some features, which are those that are returned."""
+        problem, kept = view.restricted(features, size)
+        demand, start = request.demand.within(kept), request.demand.start
+        if size == request.sparsity and start is not None and np.isin(start, kept).all():
+            demand = replace(demand, start=np.searchsorted(kept, np.sort(start)))
+        own = tuple(h for hint in hints if (h := hint.within(kept)))
+        asked = Request(problem.sparsity, problem.previous, hints=own, demand=demand)
+        outcome = solve_nonnegative(problem.covariance, asked, self.settings, watch)
+        if outcome.best is not None:
+            whole = outcome.best.embedded(kept, self.n_features)
+            outcome = replace(outcome, best=self._valued(whole.vector))
+        return outcome, kept
 
     def _valued(self, x: Array) -> Candidate:
         """A vector with what it has in the data."""
-        return Candidate(max(self._problem.covariance.variances([x])), x)
+        return Candidate(max(self.problem.covariance.variances([x])), x)
 
     def _found(self, request: Request, view: DataView) -> list[Candidate]:
         """Good vectors for all sparsities: the best on what the plain search of Q⁺ leads to."""
         size, n = request.sparsity, self.n_features
-        self._pool = view.pool(self._watch.out_of_time)
+        self._pool = view.pool(self.watch.out_of_time)
         problem, kept = view.restricted(self._pool, size)
         part = nonnegative_part(problem.covariance)
         path = HeuristicPath(Subproblem(part, problem.sparsity, problem.previous, problem.included))
-        path.run(self._watch.out_of_time)
-        path.refine(self._watch.out_of_time)
+        path.run(self.watch.out_of_time)
+        path.refine(self.watch.out_of_time)
         largest = int(np.where(view.members, view.diagonal, -math.inf).argmax())
         always = view.included if len(view.included) else np.array([largest])
         best = self._on(always, n)
@@ -185,18 +171,10 @@ class WideNonnegativeStages(WideStages):
 
     def _on(self, support: IntArray, n: int) -> Candidate:
         """A good vector on a support."""
-        matrix = self._problem.covariance.submatrix(support)
-        leaf = best_nonnegative(matrix, -math.inf, self._settings.tuning.nonnegative.few)
+        matrix = self.problem.covariance.submatrix(support)
+        leaf = best_nonnegative(matrix, -math.inf, self.settings.tuning.nonnegative.few)
         return self._valued(leaf.candidate(support, n).vector)
 
 
 def _value(candidate: Candidate) -> float:
     return candidate.value
-
-
-def _among(demand: Demand, kept: IntArray) -> Demand:
-    """What is asked, in terms of some features that are all allowed."""
-    start = demand.start
-    if start is not None:
-        start = np.flatnonzero(np.isin(kept, start)) if np.isin(start, kept).all() else None
-    return replace(demand.within(kept), start=start)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,10 +31,11 @@ def bytes_for(count: int) -> float:
     return 16.0 * count**2
 
 
+@dataclass(eq=False)
 class FormedPart:
     """The covariances of some features.
 
-    Parameters
+    Attributes
     ----------
     covariance : DataCovariance
     memory : float
@@ -41,35 +43,30 @@ class FormedPart:
     listed : int
         Entries that are listed of each row.
     tuning : WideTuning
-
-    Attributes
-    ----------
     features : integer array
         In no order.
     largest : int
         How many there can be.
+    largest_used : int
+        Of the largest matrix that was asked for.
     version : int
         Another one whenever it has changed.
     tell : callable
         Told which share is done while it grows, and None in the end.
     """
 
-    def __init__(
-        self,
-        covariance: DataCovariance,
-        memory: float,
-        listed: int,
-        tuning: WideTuning = DEFAULT.wide,
-    ) -> None:
-        self.covariance = covariance
-        self._tuning = tuning
+    covariance: DataCovariance
+    memory: float
+    listed: int
+    tuning: WideTuning = DEFAULT.wide
+
+    def __post_init__(self) -> None:
         self.features = np.arange(0)
-        self.largest = int(math.sqrt(memory / bytes_for(1)))
-        self.version = 0
+        self.largest = int(math.sqrt(self.memory / bytes_for(1)))
+        self.version = self.largest_used = 0
         self.tell: Callable[[float | None], None] = lambda done: None
-        self._listed = listed
         self._matrix = np.zeros((0, 0))
-        self._place = np.full(covariance.n_features, -1, dtype=np.intp)
+        self._place = np.full(self.covariance.n_features, -1, dtype=np.intp)
         self._entries: LargestEntries | None = None
         #: What reading and multiplying the data has cost so far.
         self._spent = 0.0
@@ -77,7 +74,7 @@ class FormedPart:
     def price(self, count: int) -> float:
         """What the matrix of so many features costs, in multiplications."""
         entries = float(count) ** 2
-        return self.covariance.source.cost(count) + self._tuning.entry_cost * entries
+        return self.covariance.source.cost(count) + self.tuning.entry_cost * entries
 
     def missing(self, features: IntArray) -> IntArray:
         """Return those of the features whose covariances are not there."""
@@ -122,11 +119,12 @@ class FormedPart:
     def _read(self, columns: int) -> None:
         """Count what it costs to read so many columns."""
         share = columns / self.covariance.n_features
-        self._spent += self._tuning.read_cost * self.covariance.source.entries * share
+        self._spent += self.tuning.read_cost * self.covariance.source.entries * share
 
     def matrix(self, features: IntArray) -> Array:
         """Return the covariances of some features; they stay where that is worth while."""
         new, count = len(self.missing(features)), len(features)
+        self.largest_used = max(self.largest_used, count)
         if new * (len(self.features) + new) > SEPARATE * count**2:
             return self.covariance.submatrix(features)
         self.grow(features, lambda: False)
@@ -173,7 +171,7 @@ class FormedPart:
             As :meth:`folded`.
         """
         if self._entries is None:
-            self._entries = LargestEntries(self._matrix, self._listed)
+            self._entries = LargestEntries(self._matrix, self.listed)
         at = self._place[touched]
         sums = self._entries.sums(count, at, rows.T, radius)
         sums[at] = largest_squares(rows, count, radius, at)

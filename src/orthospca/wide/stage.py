@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,10 +29,11 @@ from orthospca.wide.part import FormedPart
 from orthospca.wide.view import DataView
 
 
+@dataclass(eq=False)
 class WideProblem:
     """A covariance given by data; what is learnt about its rows serves all stages.
 
-    Parameters
+    Attributes
     ----------
     covariance : DataCovariance
     sparsity : int
@@ -40,14 +41,14 @@ class WideProblem:
     settings : Settings
     """
 
-    def __init__(self, covariance: DataCovariance, sparsity: int, settings: Settings) -> None:
-        self.covariance = covariance
-        self.settings = settings
-        #: Features of the largest matrix formed so far.
-        self.largest_matrix = 0
-        tuning = settings.tuning.wide
-        listed = sparsity - 1 + tuning.spare_entries
-        self.part = FormedPart(covariance, settings.memory, listed, tuning)
+    covariance: DataCovariance
+    sparsity: int
+    settings: Settings
+
+    def __post_init__(self) -> None:
+        tuning = self.settings.tuning.wide
+        listed = self.sparsity - 1 + tuning.spare_entries
+        self.part = FormedPart(self.covariance, self.settings.memory, listed, tuning)
 
     def rounding(self, sparsity: int) -> float:
         """Bound on what the rounding of its entries takes from the value of a support."""
@@ -71,19 +72,10 @@ class WideProblem:
         members : boolean array, optional
             The features that a component may use; all of them, if not given.
         """
-        self.part.tell = lambda done: setattr(watch.journal, "forming", done)
-        demand = request.demand
-        if len(demand.excluded):
-            members = (
-                np.ones(self.covariance.n_features, dtype=bool) if members is None else members
-            )
-            members = members.copy()
-            members[demand.excluded] = False
-            left = int(np.count_nonzero(members))
-            if left == 0:
-                return Outcome(None, -math.inf, Status.EXHAUSTED, 0)
-            request = replace(request, sparsity=min(request.sparsity, left))
-        view = self.view(request, members)
+        demand, view = request.demand, self.view(request, members, watch)
+        if not view.members.any():
+            return Outcome(None, -math.inf, Status.EXHAUSTED, 0)
+        request = replace(request, sparsity=view.sparsity)
         if not (self.covariance.diagonal.any() or settings.proof):
             # All columns are zero, exactly: whatever is feasible is best.  A checker of a proof
             # adds variances up anew, and rounds.
@@ -97,13 +89,10 @@ class WideProblem:
         tolerance = settings.tolerance.at_resolution(4 * view.rounding)
         known = StageState(view, tolerance, watch, hint, request.cap)
         try:
-            search = StageSearch(
-                view, request.sparsity, known, settings, request.caps, request.resumption
-            )
-            outcome = search.run()
+            asked = request.sparsity, known, settings, request.caps, request.resumption
+            outcome = StageSearch(view, *asked).run()
         except KeyboardInterrupt:
             outcome = known.interrupted()
-        self.largest_matrix = max(self.largest_matrix, view.largest_matrix)
         if outcome is None:
             if _is_exhausted(view, request.sparsity, settings, watch):
                 return Outcome(None, -math.inf, Status.EXHAUSTED, 0)
@@ -120,18 +109,27 @@ class WideProblem:
         value = max(outcome.best.value, *self.covariance.variances([x]))
         return replace(outcome, best=Candidate(value, x), upper=max(outcome.upper, value))
 
-    def view(self, request: Request, members: BoolArray | None = None) -> DataView:
-        """Return what the ladder asks of a stage."""
-        return DataView(
-            self.covariance,
-            request.sparsity,
-            request.previous,
-            self.part,
-            members,
-            self.settings.tuning,
-            self.settings.proof,
-            request.demand.included,
-        )
+    def view(
+        self, request: Request, members: BoolArray | None = None, watch: Watch | None = None
+    ) -> DataView:
+        """Return what the ladder asks of a stage.
+
+        Parameters
+        ----------
+        request : Request
+        members : boolean array, optional
+            As of :meth:`solve_stage`.
+        watch : Watch, optional
+            Is told how far covariances are formed.
+        """
+        if watch is not None:
+            self.part.tell = lambda done: setattr(watch.journal, "forming", done)
+        n, demand = self.covariance.n_features, request.demand
+        members = np.ones(n, dtype=bool) if members is None else members.copy()
+        members[demand.excluded] = False
+        size = min(request.sparsity, int(np.count_nonzero(members)))
+        way = self.part, members, self.settings.tuning, self.settings.proof, demand.included
+        return DataView(self.covariance, size, request.previous, *way)
 
     def reduce_stage(self, request: Request, cutoff: float, stop: Callable[[], bool]) -> Sieve:
         """Drop the features that no support above the cutoff can contain; nothing is searched.
@@ -142,9 +140,7 @@ class WideProblem:
         cutoff : float
         stop : callable
         """
-        members = np.ones(self.covariance.n_features, dtype=bool)
-        members[request.demand.excluded] = False
-        return self.view(request, members).sieve(request.sparsity, cutoff, math.inf, stop)
+        return self.view(request).sieve(request.sparsity, cutoff, math.inf, stop)
 
 
 def _started(view: DataView, support: IntArray) -> list[Candidate]:
@@ -167,27 +163,26 @@ def _is_exhausted(view: DataView, size: int, settings: Settings, watch: Watch) -
     return solve_stage(problem, settings, watch).status is Status.EXHAUSTED
 
 
+@dataclass(eq=False)
 class WideStages:
     """The stages of a covariance that is never formed in full."""
 
+    problem: WideProblem
+    settings: Settings
+    watch: Watch
+    why: str = ""
     nested = True
 
-    def __init__(
-        self, problem: WideProblem, settings: Settings, watch: Watch, note: str = ""
-    ) -> None:
-        self.n_features = problem.covariance.n_features
-        self._why = note
-        self._problem = problem
-        self._settings = settings
-        self._watch = watch
+    def __post_init__(self) -> None:
+        self.n_features = self.problem.covariance.n_features
 
     def solve(self, request: Request) -> Outcome:
         """Solve the stage that comes next."""
-        return self._problem.solve_stage(request, self._settings, self._watch)
+        return self.problem.solve_stage(request, self.settings, self.watch)
 
     @property
     def note(self) -> str:
         """How far the features could be reduced."""
-        left = self._problem.largest_matrix
+        left = self.problem.part.largest_used
         found = f"{self.n_features} features reduced to {left}" if left < self.n_features else ""
-        return ", and ".join(filter(None, (self._why, found)))
+        return ", and ".join(filter(None, (self.why, found)))

@@ -13,11 +13,10 @@ See ``docs/theory/wide-data.md``.
 
 from __future__ import annotations
 
-import math
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import lapack
@@ -25,141 +24,84 @@ from scipy.linalg import lapack
 from orthospca._typing import Array, IntArray
 from orthospca.bounds.conditioning.walk import Conditioning
 from orthospca.model.nodes import Node
-from orthospca.model.stage import Subproblem
 from orthospca.model.tuning import Tuning
 from orthospca.numerics.rounding import TINY, UNIT, add_up, raised
 from orthospca.supports.best import Candidate, best_on_support, upper_on_support
+
+if TYPE_CHECKING:
+    from orthospca.wide.view import DataView
 
 #: Bytes of rows that are kept.
 LARGEST_CACHE = 2**27
 
 
-class RowSource(Protocol):
-    """A positive semidefinite form whose rows are formed on demand.
-
-    Attributes
-    ----------
-    n_features : int
-    variances : array
-        Bounds on its diagonal.
-    row_radius : float
-        Error of an entry of a row.
-    rounding : float
-        What values on restricted stages may lack.
-    """
-
-    n_features: int
-
-    @property
-    def variances(self) -> Array:
-        """Bounds on the diagonal of the form."""
-        ...
-
-    @property
-    def row_radius(self) -> float:
-        """Error of an entry of a row."""
-        ...
-
-    @property
-    def rounding(self) -> float:
-        """What values on restricted stages may lack."""
-        ...
-
-    def rows(self, features: IntArray) -> Array:
-        """Return some rows, as columns."""
-        ...
-
-    def restricted(self, features: IntArray, size: int) -> tuple[Subproblem, IntArray]:
-        """Return the stage on some features and those that components use."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class Traced:
-    """What came of the search.
-
-    Attributes
-    ----------
-    complete : bool
-        Whether every support was dealt with.
-    upper : float
-        Proved bound on all of them, if complete.
-    best : Candidate or None
-        A vector above the level, if one was met: the search then ended early.
-    """
-
-    complete: bool
-    upper: float = math.inf
-    best: Candidate | None = None
-
-
+@dataclass(eq=False)
 class TraceWalk:
     """Depth-first search over supports of some features at one level.
 
-    Parameters
+    Attributes
     ----------
-    form : RowSource
+    form : DataView
     features : integer array, ascending
         All others are ruled out already.
     size : int
         Size of a support.
     best : Candidate
-        The incumbent.
+        The incumbent; a better vector takes its place, and ends the search.
     level : float
     tuning : Tuning
-    included : integer array, optional
-        Features of every support; they are among the features.
+    upper : float
+        Proved bound on all supports, once every one is dealt with.
     """
 
-    def __init__(
-        self,
-        form: RowSource,
-        features: IntArray,
-        size: int,
-        best: Candidate,
-        level: float,
-        tuning: Tuning,
-        included: IntArray | None = None,
-    ) -> None:
-        self.form = form
-        self.features = features
-        self.size = size
-        self.best = best
-        self.level = level
-        self.tuning = tuning
-        self.upper = level
-        self.steps = 0
-        self._inside = np.searchsorted(features, () if included is None else included)
-        self._variances = form.variances[features]
-        p, scale = size, abs(level) + float(form.variances.max())
-        self._margin = 16 * p * (p + 8) * UNIT * scale + TINY
-        self._lowered = level - p * form.row_radius - self._margin
-        self._rows: OrderedDict[int, Array] = OrderedDict()
-        self._most_rows = max(LARGEST_CACHE // (8 * max(len(features), 1)), 4 * size)
+    form: DataView
+    features: IntArray
+    size: int
+    best: Candidate
+    level: float
+    tuning: Tuning
 
-    def run(self, budget: int, stop: Callable[[], bool]) -> Traced:
-        """Search until everything is closed, something better turns up, or the budget is spent."""
-        others = np.setdiff1d(np.arange(len(self.features)), self._inside)
+    def __post_init__(self) -> None:
+        form, features, p = self.form, self.features, self.size
+        self.upper, self.steps = self.level, 0
+        self._variances = form.variances[features]
+        scale = abs(self.level) + float(form.variances.max())
+        self._margin = 16 * p * (p + 8) * UNIT * scale + TINY
+        self._lowered = self.level - p * form.row_radius - self._margin
+        kept = lru_cache(max(LARGEST_CACHE // (8 * max(len(features), 1)), 4 * p))
+        self._row = kept(lambda place: form.rows(features[[place]])[features, 0])
+
+    def run(self, budget: int, stop: Callable[[], bool]) -> bool:
+        """Search until all is closed, or something better found, or the budget spent: which of it.
+
+        Returns
+        -------
+        bool
+            Whether every support was dealt with.
+        """
+        inside = np.searchsorted(self.features, self.form.included)
+        others = np.setdiff1d(np.arange(len(self.features)), inside)
         # Each node with its share of the tree, halved at every branching.
-        root = tuple(self._inside.tolist())
-        pending: list[tuple[tuple[int, ...], IntArray, float]] = [(root, others, 1.0)]
+        pending: list[tuple[tuple[int, ...], IntArray, float]] = [
+            (tuple(inside.tolist()), others, 1.0)
+        ]
         done, look = 0.0, self.tuning.wide.trace_patience
         while pending:
             if self.steps >= budget or stop():
-                return Traced(False)
+                return False
             if self.steps >= look:
                 if done * budget < self.steps:
-                    return Traced(False)
+                    return False
                 look *= 2
             self.steps += 1
-            inside, free, share = pending.pop()
-            children = self._step(inside, free)
+            inside_now, free, share = pending.pop()
+            children = self._step(inside_now, free)
             if children is None:
-                return Traced(False, best=self.best)
+                return False
             if not children:
                 done += share
             pending.extend((*child, 0.5 * share) for child in children)
-        return Traced(True, self.upper)
+        return True
 
     def _step(
         self, inside: tuple[int, ...], free: IntArray
@@ -191,17 +133,6 @@ class TraceWalk:
     ) -> list[tuple[tuple[int, ...], IntArray]]:
         others = np.delete(free, place)
         return [(inside, others), ((*inside, int(free[place])), others)]
-
-    def _row(self, place: int) -> Array:
-        row = self._rows.get(place)
-        if row is None:
-            row = self.form.rows(self.features[[place]])[self.features, 0]
-            self._rows[place] = row
-            if len(self._rows) > self._most_rows:
-                self._rows.popitem(last=False)
-        else:
-            self._rows.move_to_end(place)
-        return row
 
     def _costs(self, inside: tuple[int, ...], free: IntArray) -> Array | None:
         """``S_jj`` of the free features, rounded up; None if F cannot be conditioned on."""
@@ -249,11 +180,9 @@ class TraceWalk:
         node = Node(np.searchsorted(kept, included), np.searchsorted(kept, allowed))
         support = np.flatnonzero(self.best.vector)
         inner = self.level - 2 * self.form.rounding
-        if np.isin(support, kept).all():
-            incumbent = Candidate(self.best.value, self.best.vector[kept])
-        else:
-            # The incumbent lives elsewhere; only its value counts.
-            incumbent = Candidate(self.best.value, np.zeros(len(kept)))
+        # If the incumbent lives elsewhere, only its value counts.
+        vector = self.best.vector[kept] if np.isin(support, kept).all() else np.zeros(len(kept))
+        incumbent = Candidate(self.best.value, vector)
         search = Conditioning(problem, self.tuning.walk)
         found = search.search(node, incumbent, inner, self.tuning.wide.traced_budget)
         if found.best is not incumbent:

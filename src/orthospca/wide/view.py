@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -33,54 +34,45 @@ from orthospca.wide.traces import TraceWalk
 ROW_ENTRIES = 2**24
 
 
+@dataclass(eq=False)
 class DataView:
     """One stage: the data with the components before it projected out.
 
-    Parameters
+    Attributes
     ----------
     covariance : DataCovariance
     sparsity : int
     previous : array of shape (n, k - 1)
     part : FormedPart
         What has been formed of the covariance; it serves all stages.
-    members : boolean array, optional
-        The features that a component may use; all of them, if not given.
+    members : boolean array
+        The features that a component may use.
     tuning : Tuning
     proof : bool
         Whether features are to be ruled out by variances and the border rule alone.
-    included : integer array, optional
+    included : integer array
         Features of every support.
     """
 
-    def __init__(
-        self,
-        covariance: DataCovariance,
-        sparsity: int,
-        previous: Array,
-        part: FormedPart,
-        members: BoolArray | None = None,
-        tuning: Tuning = DEFAULT,
-        proof: bool = False,
-        included: IntArray | None = None,
-    ) -> None:
-        self.proof = proof
-        self.included = np.arange(0) if included is None else included
-        self.tuning = tuning.wide
-        self._all_tuning = tuning
-        self.covariance = covariance
+    covariance: DataCovariance
+    sparsity: int
+    previous: Array
+    part: FormedPart
+    members: BoolArray
+    tuning: Tuning = DEFAULT
+    proof: bool = False
+    included: IntArray = field(default_factory=lambda: np.arange(0))
+
+    def __post_init__(self) -> None:
+        covariance = self.covariance
         self.n_features = covariance.n_features
-        self.sparsity = sparsity
-        self.part = part
-        self.members = np.ones(self.n_features, dtype=bool) if members is None else members
         if not self.members.all():
             # Whatever vectors have where no component may be, they are orthogonal to that.
-            previous = previous * self.members[:, None]
-        self.previous = previous
-        self.touched = np.flatnonzero((previous != 0).any(axis=1))
-        self._dual = np.zeros(previous.shape)
-        self._dual[self.touched] = dual_of(previous[self.touched])
-        self.is_touched = np.zeros(self.n_features, dtype=bool)
-        self.is_touched[self.touched] = True
+            self.previous = self.previous * self.members[:, None]
+        self.is_touched = (self.previous != 0).any(axis=1)
+        self.touched = np.flatnonzero(self.is_touched)
+        self._dual = np.zeros(self.previous.shape)
+        self._dual[self.touched] = dual_of(self.previous[self.touched])
         # No rule for single features speaks of those touched, nor of those included.
         self.is_held = self.is_touched.copy()
         self.is_held[self.included] = True
@@ -88,17 +80,15 @@ class DataView:
         self._roots = np.sqrt(self.diagonal) * (1 + 2 * covariance.relative_radius)
         if len(self.touched):
             # Only the variances of features that components use change with them.
-            used, everything = previous[self.touched], np.arange(len(self.touched))
-            changed, _ = folded_rows(part.matrix(self.touched), everything, used)
-            self.diagonal[self.touched] = np.maximum(changed.diagonal(), 0.0)
-            self._roots[self.touched] = raised(
-                np.sqrt(self.diagonal[self.touched] + self.row_radius), 4
-            )
+            used, everything = self.previous[self.touched], np.arange(len(self.touched))
+            changed, _ = folded_rows(self.part.matrix(self.touched), everything, used)
+            own = np.maximum(changed.diagonal(), 0.0)
+            self.diagonal[self.touched] = own
+            self._roots[self.touched] = raised(np.sqrt(own + self.row_radius), 4)
         # A feature that no component may use is as good as one without variance.
         self.diagonal[~self.members] = 0.0
         self._roots[~self.members] = 0.0
-        self._found: list[Candidate | None] = [None] * (sparsity + 1)
-        self.largest_matrix = 0
+        self._found: list[Candidate | None] = [None] * (self.sparsity + 1)
         self._climb: tuple[HeuristicPath, IntArray] | None = None
         self._sums: tuple[int, Array] = (-1, np.zeros((0, 0)))
         self._rows: tuple[int, tuple[Array, float]] = (-1, (np.zeros((0, 0)), 0.0))
@@ -199,10 +189,10 @@ class DataView:
     def pool(self, stop: Callable[[], bool]) -> IntArray:
         """Features that truncated power iterations lead to, from rows that promise much."""
         scores = np.where(self.members, potential(self._roots, self.sparsity), -math.inf)
-        supports = np.argsort(-scores, kind="stable")[: self.tuning.starts, None]
+        supports = np.argsort(-scores, kind="stable")[: self.tuning.wide.starts, None]
         used = [supports.ravel(), self.touched, self.included]
         seen: set[bytes] = set()
-        for _ in range(self.tuning.iterations):
+        for _ in range(self.tuning.wide.iterations):
             if stop():
                 break
             supports = np.unique(self._strongest(supports, self._leading(supports)), axis=0)
@@ -228,7 +218,7 @@ class DataView:
 
     def _strongest(self, supports: IntArray, vectors: Array) -> IntArray:
         """For each vector the features where its product with the form is largest."""
-        step = max(self.tuning.columns_at_once // supports.shape[1], 1)
+        step = max(self.tuning.wide.columns_at_once // supports.shape[1], 1)
         first = self.n_features - min(self.sparsity, self.n_features)
         found = []
         for start in range(0, len(supports), step):
@@ -315,7 +305,6 @@ class DataView:
         if len(places):
             kept = np.union1d(kept, places)
             places = np.searchsorted(kept, places)
-        self.largest_matrix = max(self.largest_matrix, len(kept))
         matrix, size = self.part.matrix(kept), min(size, len(kept))
         problem = Subproblem(matrix, size, self.previous[kept], places)
         if len(self.touched) and len(self.part.missing(kept)) == 0:
@@ -343,9 +332,9 @@ class DataView:
         if len(kept) <= size:
             return Sieve(kept, level)
         outside = level
-        if len(kept) > self.tuning.few and not self.proof:
+        if len(kept) > self.tuning.wide.few and not self.proof:
             kept = self._sieve_by_norms(kept, self._cheap_sums(kept, size), size, level)
-        if len(kept) > self.tuning.few:
+        if len(kept) > self.tuning.wide.few:
             closed = self._closed_by_traces(kept, size, level, stop)
             if closed is not None:
                 return Sieve(np.arange(0), closed, ClosedBy.TRACES)
@@ -387,11 +376,11 @@ class DataView:
         kept = np.flatnonzero(self.members)
         kept = self._sieve_by_norms(kept, self._cheap_sums(kept, size), size, level)
         everything = np.union1d(kept, self.touched)
-        if len(kept) > self.tuning.few and len(self.part.missing(everything)) == 0:
+        if len(kept) > self.tuning.wide.few and len(self.part.missing(everything)) == 0:
             kept = self._sieve_by_norms(kept, self._sums_of(kept, size), size, level)
         if len(kept) > min(largest, self.part.largest):
             return None
-        if len(self.part.missing(kept)) and len(kept) > self.tuning.few:
+        if len(self.part.missing(kept)) and len(kept) > self.tuning.wide.few:
             return None
         return self.restricted(np.union1d(kept, np.flatnonzero(best.vector)), size)
 
@@ -457,14 +446,14 @@ class DataView:
         best = self._found[size]
         if best is None or self._is_cheap(len(features)) or self._is_flat(features, size, level):
             return None
-        walk = TraceWalk(self, features, size, best, level, self._all_tuning, self.included)
-        last = size == self.sparsity
-        found = walk.run(self.tuning.trace_budget if last else self.tuning.early_budget, stop)
-        return found.upper if found.complete else None
+        walk = TraceWalk(self, features, size, best, level, self.tuning)
+        tuning = self.tuning.wide
+        budget = tuning.trace_budget if size == self.sparsity else tuning.early_budget
+        return walk.upper if walk.run(budget, stop) else None
 
     def _is_cheap(self, count: int) -> bool:
         """Whether the matrix of so many features is formed without trying first to do without."""
-        return self.proof or self.part.price(count) <= self.tuning.cheap_products
+        return self.proof or self.part.price(count) <= self.tuning.wide.cheap_products
 
     def _is_flat(self, features: IntArray, size: int, level: float) -> bool:
         """Whether many features could fill a support by their variances: traces then prove little.
@@ -472,7 +461,7 @@ class DataView:
         So it is with correlations, whose variances are all alike.
         """
         heavy = np.count_nonzero(self.variances[features] * size >= level)
-        return bool(heavy > self.tuning.most_heavy)
+        return bool(heavy > self.tuning.wide.most_heavy)
 
     def _most_promising(self, kept: IntArray, size: int) -> tuple[IntArray, float]:
         """Keep the features with the largest bounds; a bound on supports that use another one."""
