@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -34,10 +34,11 @@ from orthospca.supports.best import Candidate
 STOPPED = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.FEATURE_LIMIT)
 
 
+@dataclass(eq=False)
 class BlockStages:
     """The stages of a problem that is split into blocks.
 
-    Parameters
+    Attributes
     ----------
     problem : PartitionedMatrix
     settings : Settings
@@ -49,27 +50,19 @@ class BlockStages:
         How the problem is split.
     """
 
+    problem: PartitionedMatrix
+    settings: Settings
+    block_tolerance: Tolerance
+    watch: Watch
+    note: str = ""
     nested = True
 
-    def __init__(
-        self,
-        problem: PartitionedMatrix,
-        settings: Settings,
-        block_tolerance: Tolerance,
-        watch: Watch,
-        note: str = "",
-    ) -> None:
-        if settings.method is Method.ENUMERATION:
-            block_tolerance = Tolerance(0.0, 0.0)
-        self.n_features = problem.n_features
-        self.note = note
-        self.problem = problem
-        self.settings = settings
-        self.block_settings = replace(settings, tolerance=block_tolerance)
-        self.watch = watch
-        self.blocks = problem.states()
-        self.nodes = 0
-        self.sparsity = 0
+    def __post_init__(self) -> None:
+        if self.settings.method is Method.ENUMERATION:
+            self.block_tolerance = Tolerance(0.0, 0.0)
+        self.n_features = self.problem.n_features
+        self.blocks = self.problem.states()
+        self.nodes = self.sparsity = 0
         #: The candidate that was looked at last, in the original problem, and what it comes from.
         self._valued: tuple[Outcome | None, Candidate] = None, Candidate(-math.inf, np.zeros(0))
 
@@ -113,8 +106,7 @@ class BlockStages:
 
     def _cutoff(self) -> float:
         leader = self._leader()
-        tolerance = self.block_settings.tolerance
-        return -math.inf if leader is None else tolerance.cutoff(leader.value)
+        return -math.inf if leader is None else self.block_tolerance.cutoff(leader.value)
 
     def _waiting(self) -> list[int]:
         """Unsolved blocks that may hold more than the best candidate, the most promising first."""
@@ -133,7 +125,8 @@ class BlockStages:
         work = {b: float(len(self.blocks[b].indices)) ** 3 for b in waiting}
         left, whole = self.watch.seconds_left, sum(work.values())
         settings = replace(
-            self.block_settings,
+            self.settings,
+            tolerance=self.block_tolerance,
             node_limit=None if math.isinf(nodes) else int(max(nodes, 1)),
             n_jobs=n_jobs if alone else 1,
         )
@@ -186,8 +179,7 @@ class BlockStages:
         return -math.inf if leader is None else self._candidate(leader).value
 
     def _report(self) -> None:
-        upper = self.upper_given(float(self._uppers().max()))
-        waiting = len(self._waiting())
+        upper, waiting = self.upper_given(float(self._uppers().max())), len(self._waiting())
         self.watch.report(self.nodes, waiting, self._lower(), upper, ClosedBy.BLOCKS)
 
     def _candidate(self, block: BlockState) -> Candidate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,10 +21,11 @@ from orthospca.supports.best import Candidate
 from orthospca.wide.stage import WideProblem
 
 
+@dataclass(eq=False)
 class BlockState:
     """One block: its own components so far, and its next candidate or a bound on it.
 
-    Parameters
+    Attributes
     ----------
     indices : integer array
     form : callable
@@ -32,30 +34,22 @@ class BlockState:
         Of that matrix.
     large : int
         Eigenvalues and norms of larger matrices cost more than they are worth.
-    first_bound : callable, optional
+    cheap_bound : callable, optional
         Bounds the block for a sparsity, without its components so far; by default by its rows.
     data : WideProblem, optional
         Where the block is solved, if it has too many features for a matrix.
     """
 
-    def __init__(
-        self,
-        indices: IntArray,
-        form: Callable[[], Array],
-        diagonal: Array,
-        large: int = 500,
-        first_bound: Callable[[int], float] | None = None,
-        data: WideProblem | None = None,
-    ) -> None:
-        self.indices = indices
-        self.diagonal = diagonal
-        self.data = data
-        self._form = form
-        self._large = large
-        self.first_bound = first_bound or (lambda size: gershgorin_bound(self.matrix, size))
-        self.size = 0
-        self.demand = NO_DEMAND
-        self.previous = np.zeros((len(indices), 0))
+    indices: IntArray
+    form: Callable[[], Array]
+    diagonal: Array
+    large: int = 500
+    cheap_bound: Callable[[int], float] | None = None
+    data: WideProblem | None = None
+
+    def __post_init__(self) -> None:
+        self.size, self.demand = 0, NO_DEMAND
+        self.previous = np.zeros((len(self.indices), 0))
         self.outcome: Outcome | None = None
         self.bound = -math.inf
         self._tightened = False
@@ -63,7 +57,7 @@ class BlockState:
     @cached_property
     def matrix(self) -> Array:
         """The block's matrix."""
-        return self._form()
+        return self.form()
 
     @property
     def upper(self) -> float:
@@ -76,10 +70,11 @@ class BlockState:
         assert self.outcome is not None and self.outcome.best is not None
         return self.outcome.best.value
 
-    @property
-    def problem(self) -> Subproblem:
-        """The block's own stage."""
-        return Subproblem(self.matrix, self.size, self.previous)
+    def first_bound(self, size: int) -> float:
+        """Bound the block for a sparsity, without its components so far."""
+        if self.cheap_bound is not None:
+            return self.cheap_bound(size)
+        return gershgorin_bound(self.matrix, size)
 
     def follow(self, previous: Array, sparsity: int, demand: Demand = NO_DEMAND) -> None:
         """Begin a stage, given the components before it.
@@ -112,21 +107,17 @@ class BlockState:
     def task(self, settings: Settings) -> Task:
         """Return the solve of the block's stage."""
         source = self.matrix if self.data is None else (self.data, self.indices)
-        return Task(source, self.request, settings)
-
-    @property
-    def request(self) -> Request:
-        """What is asked of the block's stage."""
-        return Request(self.size, self.previous, self.bound, demand=self.demand)
+        request = Request(self.size, self.previous, self.bound, demand=self.demand)
+        return Task(source, request, settings)
 
     def tighten(self) -> float:
         """Lower the bound by what costs less than a solve, and return it."""
-        small = self.data is None and self.size < len(self.indices) <= self._large
+        small = self.data is None and self.size < len(self.indices) <= self.large
         if small and not self._tightened:
             self._tightened = True
-            self.bound = min(self.bound, frobenius_bound(self.matrix, self.size))
-            everything = np.arange(len(self.indices))
-            self.bound = min(self.bound, eigenvalue_bound(self.problem, everything)[0])
+            stage = Subproblem(self.matrix, self.size, self.previous)
+            upper, _ = eigenvalue_bound(stage, np.arange(len(self.indices)))
+            self.bound = min(self.bound, frobenius_bound(self.matrix, self.size), upper)
         return self.bound
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from orthospca._typing import Array, IntArray
 from orthospca.model.demands import Demand
 from orthospca.model.limits import Watch
-from orthospca.model.result import Progress, Status
+from orthospca.model.result import Progress
 from orthospca.model.settings import Settings
 from orthospca.numerics.threads import single_threaded_blas
 from orthospca.search.methods import solve_stage
@@ -18,20 +18,19 @@ from orthospca.search.outcome import Outcome, Request
 from orthospca.wide.stage import WideProblem
 
 
+@dataclass(frozen=True)
 class Supervisor:
     """The watch of the whole solve, as far as a block's solve can see it: not across processes.
 
-    Parameters
+    Attributes
     ----------
     watch : Watch, optional
     tell : callable, optional
         Hears where the block's solve stands.
     """
 
-    def __init__(
-        self, watch: Watch | None = None, tell: Callable[[Progress], None] | None = None
-    ) -> None:
-        self.watch, self.tell = watch, tell
+    watch: Watch | None = None
+    tell: Callable[[Progress], None] | None = None
 
     def __reduce__(self) -> tuple[type[Supervisor], tuple[()]]:
         return Supervisor, ()
@@ -51,15 +50,14 @@ class BlockWatch(Watch):
         super().__init__(seconds, node_limit, supervisor.tell)
         self._supervisor = supervisor
 
-    def out_of_time(self) -> bool:
-        """Whether the block's solve must end now."""
-        self.interrupted |= self._supervisor.interrupted
-        return super().out_of_time()
+    @property
+    def interrupted(self) -> bool:
+        """Whether it has to stop, or the whole solve."""
+        return self.journal.interrupted or self._supervisor.interrupted
 
-    def verdict(self, nodes: int = 0) -> Status | None:
-        """Why to stop now; None to go on."""
-        self.interrupted |= self._supervisor.interrupted
-        return super().verdict(nodes)
+    @interrupted.setter
+    def interrupted(self, value: bool) -> None:
+        self.journal.interrupted = value
 
 
 @dataclass(frozen=True, eq=False)

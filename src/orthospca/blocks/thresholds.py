@@ -162,10 +162,8 @@ def _automatic(matrix: Array, limits: Sequence[int], settings: Settings, whole: 
     most = tolerance.allowed(max(gershgorin_bound(matrix, p), 0.0))
     for allowed in (most, None):
         # The bound first, and what the heuristics find only if the bound gives reason to hope.
-        budget = 0.5 * (
-            _smallest_allowed(matrix, limits, tolerance) if allowed is None else allowed
-        )
-        cross = math.inf if p == 1 else budget / (p - 1)
+        budget = _smallest_allowed(matrix, limits, tolerance) if allowed is None else allowed
+        cross = math.inf if p == 1 else 0.5 * budget / (p - 1)
         delta = sweep.threshold_for(cross)
         largest = sweep.at(delta)[1]
         helps = largest <= settings.tuning.blocks.largest_share * n
