@@ -564,4 +564,3 @@ def test_records_add_up() -> None:
         assert after.branch == (2 * before.branch + 1 if before.branch >= 0 else -1)
         assert (after.removed == places[before.removed]).all()
     assert len(StepLog().tree()) == 0
-    assert record.first.branch == steps[0].branch

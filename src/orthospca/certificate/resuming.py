@@ -151,9 +151,10 @@ class _Ladder:
             return ()
         kept = self._lists("kept", len(arrays["kinds"]))
         names = ("steps", "removed", "removed_ends", "forced", "forced_ends")
-        steps = Tree(*(arrays[name].astype(np.intp) for name in names)).resting_on(
-            *self._multipliers()
+        branches, removed, removed_ends, forced, forced_ends = (
+            arrays[name].astype(np.intp) for name in names
         )
+        steps = Tree(branches, removed, removed_ends, forced, forced_ends, *self._multipliers())
         ends = [0, *arrays["steps_ends"].tolist()]
         rungs = []
         for i, (kind, best) in enumerate(zip(arrays["kinds"].tolist(), self._best(), strict=True)):
@@ -176,11 +177,11 @@ class _Ladder:
             part.arrays = _folder(self._held, part._folder)
             yield Part((int(i), int(j)), part.rungs(), faces if number == 0 else {})
 
-    def _multipliers(self) -> tuple[IntArray, list[Multipliers]]:
+    def _multipliers(self) -> tuple[IntArray, tuple[Multipliers, ...]]:
         """Which multipliers each step rests on, and these; none if no step does."""
         arrays = self.arrays
         if "claims" not in arrays:
-            return np.full(len(arrays["steps"]), -1), []
+            return np.full(len(arrays["steps"]), -1), ()
         found = []
         pairs, prices = 0, 0
         for features, unit in zip(
@@ -193,7 +194,7 @@ class _Ladder:
             c = arrays["prices"][prices : prices + m]
             found.append(Multipliers.of(features, N, ratios, c, unit))
             pairs, prices = end, prices + m
-        return arrays["claims"].astype(np.intp), found
+        return arrays["claims"].astype(np.intp), tuple(found)
 
     def _best(self) -> Iterator[Candidate | None]:
         """The vectors that were found for each sparsity."""

@@ -63,14 +63,8 @@ def walk(
     state.nodes += 1
     # What is not closed yet counts with its bound, here as everywhere.
     state.open.working, state.trying = [whole], by
-    conditioning = Conditioning(
-        state.problem,
-        settings.tuning.walk,
-        state.tally,
-        lambda: watch.seconds_left,
-        settings.n_jobs,
-    )
-
+    way = settings.tuning.walk, state.tally, lambda: watch.seconds_left, settings.n_jobs
+    conditioning = Conditioning(state.problem, *way)
     spared = (1.0 - share) * watch.seconds_left if share < 1.0 else 0.0
 
     def stop() -> bool:

@@ -17,7 +17,7 @@ from orthospca.bounds.conditioning.steps import Step
 from orthospca.bounds.conditioning.walk import Conditioning, Pending, Walk
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
-from orthospca.model.tuning import WalkTuning
+from orthospca.model.tuning import DEFAULT, WalkTuning
 from orthospca.search.outcome import Argument, Ground, Rung
 from orthospca.search.views import StageView, with_rounding
 from orthospca.supports.best import Candidate, values_on_supports
@@ -151,7 +151,7 @@ class Listing(Walk):
         level: float,
         lowest: float,
         most: int,
-        tuning: WalkTuning | None = None,
+        tuning: WalkTuning = DEFAULT.walk,
         banned: IntArray | None = None,
     ) -> None:
         nobody = Candidate(-math.inf, np.zeros(problem.n_features))

@@ -37,10 +37,11 @@ class Step:
     multipliers: Multipliers | None = None
 
 
+@dataclass(frozen=True, eq=False)
 class Tree(Sequence[Step]):
     """All steps of a walk; they are laid out when they are asked for.
 
-    Parameters
+    Attributes
     ----------
     branches : integer array
         Of each step.
@@ -48,28 +49,18 @@ class Tree(Sequence[Step]):
         What each step removes, and forces, one step after the other.
     removed_ends, forced_ends : integer arrays
         Where those of each step end.
-
-    Attributes
-    ----------
-    multipliers : tuple of Multipliers
-        What steps rest on; none, unless :meth:`resting_on` says so.
     claims : integer array
-        Which of them each step rests on, or -1.
+        Which multipliers each step rests on, or -1.
+    multipliers : tuple of Multipliers
     """
 
-    def __init__(
-        self,
-        branches: IntArray,
-        removed: IntArray,
-        removed_ends: IntArray,
-        forced: IntArray,
-        forced_ends: IntArray,
-    ) -> None:
-        self.branches = branches
-        self.claims: IntArray = np.full(len(branches), -1)
-        self.multipliers: tuple[Multipliers, ...] = ()
-        self.removed, self.removed_ends = removed, removed_ends
-        self.forced, self.forced_ends = forced, forced_ends
+    branches: IntArray
+    removed: IntArray
+    removed_ends: IntArray
+    forced: IntArray
+    forced_ends: IntArray
+    claims: IntArray
+    multipliers: tuple[Multipliers, ...] = ()
 
     @classmethod
     def of(cls, steps: Iterable[Step]) -> Tree:
@@ -81,8 +72,8 @@ class Tree(Sequence[Step]):
         used = {id(s.multipliers): s.multipliers for s in steps if s.multipliers is not None}
         places = {key: i for i, key in enumerate(used)}
         claims = np.array([places.get(id(step.multipliers), -1) for step in steps], dtype=np.intp)
-        tree = cls(branches, *_end_to_end(removed), *_end_to_end(forced))
-        return tree.resting_on(claims, tuple(used.values()))
+        places_of = *_end_to_end(removed), *_end_to_end(forced)
+        return cls(branches, *places_of, claims, tuple(used.values()))
 
     @classmethod
     def joined(cls, trees: Iterable[Tree]) -> Tree:
@@ -90,24 +81,16 @@ class Tree(Sequence[Step]):
         trees = [tree for tree in trees if len(tree)]
         if len(trees) == 1:
             return trees[0]
-        parts: list[IntArray] = []
-        for values, ends in (("removed", "removed_ends"), ("forced", "forced_ends")):
-            lengths = [len(getattr(tree, values)) for tree in trees]
-            shifts = np.cumsum([0, *lengths])
-            moved = [getattr(t, ends) + s for t, s in zip(trees, shifts, strict=False)]
-            parts += [_joined([getattr(tree, values) for tree in trees]), _joined(moved, np.int64)]
+        removed, forced = (
+            _shifted([(getattr(t, name), getattr(t, f"{name}_ends")) for t in trees])
+            for name in ("removed", "forced")
+        )
         shifts = np.cumsum([0, *(len(tree.multipliers) for tree in trees)])
         pairs = zip(trees, shifts, strict=False)
         claims = _joined([np.where(t.claims < 0, -1, t.claims + s) for t, s in pairs])
-        multipliers = [one for tree in trees for one in tree.multipliers]
-        joined = cls(_joined([tree.branches for tree in trees]), *parts)
-        return joined.resting_on(claims, multipliers)
-
-    def resting_on(self, claims: IntArray, multipliers: Sequence[Multipliers]) -> Tree:
-        """Return the same steps with these multipliers."""
-        tree = Tree(*self._arrays)
-        tree.claims, tree.multipliers = claims, tuple(multipliers)
-        return tree
+        multipliers = tuple(one for tree in trees for one in tree.multipliers)
+        branches = _joined([tree.branches for tree in trees])
+        return cls(branches, *removed, *forced, claims, multipliers)
 
     def __len__(self) -> int:
         return len(self.branches)
@@ -132,29 +115,31 @@ class Tree(Sequence[Step]):
     def __iter__(self) -> Iterator[Step]:
         return (self[i] for i in range(len(self)))
 
-    @property
-    def nbytes(self) -> int:
-        """Memory taken."""
-        multipliers = sum(one.nbytes for one in self.multipliers)
-        return multipliers + sum(int(array.nbytes) for array in self._arrays)
-
-    @property
-    def _arrays(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
-        return self.branches, self.removed, self.removed_ends, self.forced, self.forced_ends
-
     def embedded(self, places: IntArray) -> Tree:
         """Return the tree in terms of the features of which these were a part."""
         branches = np.full(len(self), -1, dtype=np.intp)
         chosen = self.branches >= 0
         branches[chosen] = places[self.branches[chosen]]
-        removed, forced = _joined([places[self.removed]]), _joined([places[self.forced]])
-        tree = Tree(_joined([branches]), removed, self.removed_ends, forced, self.forced_ends)
-        multipliers = [replace(one, features=places[one.features]) for one in self.multipliers]
-        return tree.resting_on(self.claims, multipliers)
+        return replace(
+            self,
+            branches=_joined([branches]),
+            removed=_joined([places[self.removed]]),
+            forced=_joined([places[self.forced]]),
+            multipliers=tuple(
+                replace(one, features=places[one.features]) for one in self.multipliers
+            ),
+        )
 
 
 def _end_to_end(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     return _joined(parts), np.cumsum([len(part) for part in parts], dtype=np.int64)
+
+
+def _shifted(lists: Sequence[tuple[IntArray, IntArray]]) -> tuple[IntArray, IntArray]:
+    """Lists that are end to end, and where each ends, in one."""
+    shifts = np.cumsum([0, *(len(values) for values, _ in lists)])
+    moved = [ends + shift for (_, ends), shift in zip(lists, shifts, strict=False)]
+    return _joined([values for values, _ in lists]), _joined(moved, np.int64)
 
 
 def _joined(parts: Sequence[IntArray], kind: type = np.int32) -> Any:
@@ -175,11 +160,6 @@ class StepLog:
 
     def __len__(self) -> int:
         return self._count
-
-    @property
-    def first(self) -> Step:
-        """The first of them."""
-        return self._trees[0][0] if self._trees else self._steps[0]
 
     def append(self, step: Step) -> None:
         """Take one."""

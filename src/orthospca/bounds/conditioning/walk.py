@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from orthospca.bounds.conditioning.steps import NO_STEPS, Step, StepLog, Tree
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
 from orthospca.model.tolerance import Tolerance
-from orthospca.model.tuning import WalkTuning
+from orthospca.model.tuning import DEFAULT, WalkTuning
 from orthospca.numerics.rounding import TINY, UNIT, dot_radius
 from orthospca.supports.best import Candidate, best_on_support
 from orthospca.supports.enumeration import count_supports, enumerate_supports
@@ -53,14 +53,11 @@ class Dive:
     complete : bool
         Whether every support of the node has been dealt with.
     upper : float
-        Proved bound on what has been dealt with: the node if complete, the supports with an index
-        that is not allowed any more if not.
+        Proved bound on the node; infinite if not complete.
     best : Candidate
         The incumbent given, or something better.
-    allowed : integer array
-        What the first step left of the node's indices; supports with others are at most ``upper``.
     steps : Tree
-        The tree, from which the bound can be checked again; if not complete, its first node.
+        The tree, from which the bound can be checked again, if complete.
     level : float
         At which it was searched.
     work : float
@@ -70,7 +67,6 @@ class Dive:
     complete: bool
     upper: float
     best: Candidate
-    allowed: IntArray
     steps: Tree = NO_STEPS
     level: float = math.inf
     work: float = 0.0
@@ -87,10 +83,11 @@ def _forever() -> float:
     return math.inf
 
 
+@dataclass(eq=False)
 class Conditioning:
     """Searches nodes of one stage.
 
-    Parameters
+    Attributes
     ----------
     problem : Subproblem
     tuning : WalkTuning
@@ -102,24 +99,18 @@ class Conditioning:
         Jobs for a long walk.
     """
 
-    def __init__(
-        self,
-        problem: Subproblem,
-        tuning: WalkTuning | None = None,
-        tally: Tally | None = None,
-        seconds_left: Callable[[], float] = _forever,
-        n_jobs: int | None = 1,
-    ) -> None:
-        self.problem = problem
-        self.tuning = tuning or WalkTuning()
-        self.tally = tally or Tally()
-        self.seconds_left = seconds_left
-        self.n_jobs = n_jobs
+    problem: Subproblem
+    tuning: WalkTuning = DEFAULT.walk
+    tally: Tally = field(default_factory=Tally)
+    seconds_left: Callable[[], float] = _forever
+    n_jobs: int | None = 1
+
+    def __post_init__(self) -> None:
         # How much cheaper steps are once they are compiled; not whether they already are.
         self.speed = self.tuning.compiled_speed if compiled.is_installed() else 1.0
-        self._scale = problem.scale
+        self._scale = self.problem.scale
         # Largest squared norm of a row of X: what κXXᵀ adds to an entry is at most κ times it.
-        self._heaviest = float(np.square(problem.previous).sum(axis=1).max(initial=0.0))
+        self._heaviest = float(np.square(self.problem.previous).sum(axis=1).max(initial=0.0))
 
     def dive(
         self,
@@ -171,17 +162,9 @@ class Conditioning:
         complete = walk.advance(min(alone, budget), stop)
         if not (complete or walk.improved or stop() or walk.hopeless(budget)):
             complete = parts.close(walk, budget, stop, self.n_jobs)
-        if walk.improved:
-            return Dive(False, math.inf, walk.best, node.allowed, work=walk.work)
-        if complete:
-            steps = walk.steps.tree()
-            return Dive(True, walk.upper, walk.best, node.allowed, steps, level, walk.work)
-        if not len(walk.steps):
-            return Dive(False, -math.inf, incumbent, node.allowed, work=walk.work)
-        # What the first step has ruled out is not lost.
-        first = walk.steps.first
-        allowed = np.setdiff1d(node.allowed, first.removed, assume_unique=True)
-        return Dive(False, level, incumbent, allowed, Tree.of([first]), work=walk.work)
+        if walk.improved or not complete:
+            return Dive(False, math.inf, walk.best, work=walk.work)
+        return Dive(True, walk.upper, walk.best, walk.steps.tree(), level, walk.work)
 
     def alone(self) -> Conditioning:
         """Return one for parts of a long walk, which can be sent elsewhere."""
