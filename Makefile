@@ -116,12 +116,12 @@ TRIAL := build/trial
 test-dist:
 	@ls dist/*.whl dist/*.tar.gz >/dev/null || { echo "there is nothing in dist; run make dist" >&2; exit 1; }
 	rm -rf $(TRIAL)
-	@mkdir -p $(TRIAL)
+	@mkdir -p $(TRIAL)/sdist
 	@$(MAKE) --no-print-directory VENV=$(TRIAL)/wheel $(TRIAL)/wheel/bin/python
 	$(TRIAL)/wheel/bin/python -m pip install -qq --only-binary :all: dist/*.whl
 	cd $(TRIAL) && wheel/bin/orthospca demo
-	tar xzf dist/*.tar.gz -C $(TRIAL)
-	$(MAKE) -C $(TRIAL)/orthospca-* test
+	tar xzf dist/*.tar.gz -C $(TRIAL)/sdist --strip-components=1
+	$(MAKE) -C $(TRIAL)/sdist test
 
 .PHONY: bench
 bench: $(VENV)/.with-bench
