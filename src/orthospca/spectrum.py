@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
 from orthospca.data.columns import CHUNK
 from orthospca.data.covariance import DataCovariance
+from orthospca.data.problem import diagonal_of
 from orthospca.data.sparse import FilledColumns
 from orthospca.model.given import named
+from orthospca.model.result import Result
 from orthospca.model.tuning import DEFAULT
+from orthospca.model.validation import validate_covariance
 
 #: Matrices up to this order are decomposed in full.
 LARGEST_MATRIX = DEFAULT.wide.formed
@@ -22,6 +26,8 @@ LARGEST_MATRIX = DEFAULT.wide.formed
 SMALL = 500
 #: Relative accuracy asked of the Lanczos iteration; the figures are for pictures and shares.
 ACCURACY = 1e-9
+#: Traces of the same matrix, formed in two ways, differ by no more than this share.
+SAME = 1e-6
 #: An eigenvalue was missed if there is another one by this share above the last.
 REPEATED = 1e-7
 
@@ -62,6 +68,31 @@ def unevenness(variances: Array, names: Sequence[str] | None) -> str:
             f"{most}"
         )
     return ""
+
+
+def ordinary_variances(Q: Any, result: Result) -> Array:
+    """The variances of as many components of ordinary PCA, of the matrix that was solved.
+
+    Parameters
+    ----------
+    Q : array-like of shape (n, n), or DataCovariance
+        Another matrix is refused, by its order and its trace.
+    result : Result
+    """
+    if not isinstance(Q, DataCovariance):
+        Q = validate_covariance(Q)
+    n, trace = Q.shape[0], float(diagonal_of(Q).sum())
+    if n != result.n_features:
+        raise InputError(
+            f"Q must be the matrix that was solved, of {result.n_features} features, got {n}"
+        )
+    solved, size = result.total_variance, float(np.abs(diagonal_of(Q)).sum())
+    if abs(trace - solved) > SAME * max(size, abs(solved)):
+        raise InputError(
+            f"Q must be the matrix that was solved, whose trace is {solved:.6g}, got one with "
+            f"{trace:.6g}"
+        )
+    return leading_eigenvalues(Q, max(result.n_components, 1))
 
 
 def leading_eigenvalues(Q: Any, count: int, largest: int = LARGEST_MATRIX) -> Array:

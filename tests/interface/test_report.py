@@ -294,7 +294,9 @@ def test_large_reports(tmp_path, made_up, per_component):
     rng = np.random.default_rng(0)
     rows = tuple(f"patient number {i}" for i in range(20_000))
     scores = Scores(rng.standard_normal((20_000, 100)), rows, "tissue", rows)
-    part = Section("large", result, np.eye(100), scores=scores)
+    data = rng.standard_normal((100, 5000))
+    data *= np.sqrt(result.total_variance / data.var(axis=0, ddof=1).sum())
+    part = Section("large", result, DataCovariance(data), scores=scores)
     write_report(tmp_path / "r.html", [part])
     assert (tmp_path / "r.html").stat().st_size < 5_000_000
     checker, text = parse(tmp_path / "r.html")

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from orthospca import DataCovariance
+from orthospca import DataCovariance, solve
+from orthospca._errors import InputError
+from orthospca.interface.plotting import plot_scree
 from orthospca.spectrum import leading_eigenvalues
 
 
@@ -80,3 +82,23 @@ def test_repeated_eigenvalues_count_as_often_as_they_occur():
     first, second = np.linalg.eigvalsh(block)[:-3:-1]
     found = leading_eigenvalues(np.kron(np.eye(4), block), 6)
     np.testing.assert_allclose(found, [first] * 4 + [second] * 2)
+
+
+def test_another_matrix_is_no_comparison(tmp_path):
+    """Tests that reports and pictures refuse a matrix that is not the one that was solved."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 5)) * [1, 2, 3, 4, 5]
+    result = solve(np.cov(X.T), 2, 2)
+    for wrong, said in (
+        (np.eye(3), "of 5 features, got 3"),
+        (np.corrcoef(X.T), "whose trace is .*, got one with 5$"),
+        (X, "Q must be a square matrix"),
+    ):
+        with pytest.raises(InputError, match=said):
+            result.report(tmp_path / "report.html", wrong)
+        with pytest.raises(InputError, match=said):
+            plot_scree(result, wrong)
+    assert not (tmp_path / "report.html").exists()
+    result.report(tmp_path / "report.html", DataCovariance(X))
+    nothing = np.zeros((2, 2))
+    solve(nothing, 1).report(tmp_path / "report.html", nothing)

@@ -36,7 +36,7 @@ from orthospca.interface.plots.mpl import has_matplotlib as has_matplotlib
 from orthospca.interface.plots.spec import XY
 from orthospca.interface.scores import scores_of
 from orthospca.result import Result
-from orthospca.spectrum import leading_eigenvalues
+from orthospca.spectrum import ordinary_variances
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,7 +120,7 @@ def plot_scree(result: Result, Q: Any, *, ax: Axes | None = None) -> Axes:
         The matrix that was solved.  If it is defined by data, it is not formed here either.
     ax : matplotlib axes, optional
     """
-    eigenvalues = leading_eigenvalues(Q, max(result.n_components, 1))
+    eigenvalues = ordinary_variances(Q, result)
     return draw(results.scree(result, eigenvalues), ax)
 
 

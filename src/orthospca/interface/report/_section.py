@@ -15,7 +15,7 @@ from orthospca.interface.plots.results import by_component, names_of
 from orthospca.interface.report._parts import Panel
 from orthospca.interface.scores import Scores, scores_of
 from orthospca.result import Result
-from orthospca.spectrum import leading_eigenvalues
+from orthospca.spectrum import ordinary_variances
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Section:
         """The variances of as many components of ordinary PCA; none without the matrix."""
         if self.matrix is None:
             return np.zeros(0)
-        return leading_eigenvalues(self.matrix, max(self.result.n_components, 1))
+        return ordinary_variances(self.matrix, self.result)
 
     @cached_property
     def names(self) -> Sequence[str]:
