@@ -25,6 +25,7 @@ from orthospca.fitting import (
     shortcomings,
 )
 from orthospca.model.demands import DEMANDED
+from orthospca.model.given import refuse_other_order
 from orthospca.model.limits import Watch
 from orthospca.model.memory import size_of
 from orthospca.model.printing import ProgressPrinter
@@ -382,6 +383,7 @@ class OrthogonalSparsePCA(SparseScores):
         precomputed = self.covariance == "precomputed"
         Q, contrast = data.Q, ""
         if self.reference is not None:
+            refuse_other_order("reference", self.reference, self._names)
             Q, contrast = data.against(self.reference, self.contrast, precomputed)
             data = replace(data, Q=Q)
         result = self._solve(Q, settings, watch)

@@ -75,6 +75,20 @@ def test_bad_references(samples, reference, contrast, said):
         OrthogonalSparsePCA(1, 2, reference=reference, contrast=contrast).fit(samples[0])
 
 
+def test_a_reference_by_another_name(samples):
+    """Tests that a bad reference is named, and that one with its features in another order is."""
+    Q = pd.DataFrame(np.cov(samples[0].T)).add_prefix("v")
+    with pytest.raises(ValueError, match="reference must be a square matrix of numbers, got 'a'"):
+        solve(Q, 2, reference="a")
+    turned = pd.DataFrame(np.eye(9), columns=Q.columns[::-1])
+    said = "reference must have the features in their order, got 'v8' in the place of 'v0'"
+    with pytest.raises(ValueError, match=said):
+        solve(Q, 2, reference=turned)
+    X = pd.DataFrame(samples[0], columns=Q.columns)
+    with pytest.raises(ValueError, match=said):
+        OrthogonalSparsePCA(1, 2, reference=X[X.columns[::-1]]).fit(X)
+
+
 @pytest.mark.parametrize("correlation", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_certified_is_said(seed: int, correlation: bool) -> None:

@@ -336,3 +336,26 @@ def test_numpy_integers_are_accepted(sparsity: object) -> None:
 def test_one_sparsity_per_component(sparsity: object) -> None:
     """Tests that lists, tuples and arrays of sparsities are taken component by component."""
     assert solve(GOOD, sparsity, 2).sparsity == (3, 1)
+
+
+def test_masked_entries_are_refused() -> None:
+    """Tests that what lies below a mask is not taken for a number; a mask of nothing is fine."""
+    Q = np.ma.masked_array([[5.0, 1.0], [1.0, 3.0]], mask=[[False, True], [True, False]])
+    with pytest.raises(InputError, match=r"Q must have no masked entries, got 2, the first at \(0"):
+        solve(Q, 1)
+    X = np.ma.masked_equal([[1.0, 2.0], [3.0, -9.0], [4.0, 1.0]], -9.0)
+    with pytest.raises(InputError, match=r"data must have no masked entries, got 1, .* \(1, 1\)"):
+        solve(DataCovariance(X), 1)
+    assert solve(np.ma.masked_array(np.eye(2)), 1).status.name == "OPTIMAL"
+
+
+@pytest.mark.parametrize("name", ["previous", "start"])
+def test_vectors_of_features_in_another_order(name: str) -> None:
+    """Tests that a data frame is not read by position where its names say otherwise."""
+    Q = pd.DataFrame(np.diag([3.0, 2.0, 1.0]), columns=list("abc"))
+    vector = pd.DataFrame([[1.0, 0.0, 0.0]], columns=list("abc"))
+    assert solve(Q, 1, **{name: vector}).n_components == 1
+    with pytest.raises(InputError, match=f"{name} must have the features in their order, got 'c'"):
+        solve(Q, 1, **{name: vector[["c", "a", "b"]]})
+    # Of other names, or of none, nothing is said.
+    assert solve(Q, 1, **{name: vector.set_axis(range(3), axis=1)}).n_components == 1

@@ -10,7 +10,8 @@ import numpy as np
 from orthospca._errors import InputError
 from orthospca._typing import Array
 from orthospca.data.covariance import DataCovariance
-from orthospca.model.validation import validate_covariance
+from orthospca.model.given import refuse_other_order
+from orthospca.model.validation import names_of, validate_covariance
 from orthospca.model.words import rounded_up
 from orthospca.numerics.rounding import add_up, mul_up, raised, relative_error, root_of_squares_up
 
@@ -39,7 +40,12 @@ def contrasted(
     """
     if not isinstance(weight, int | float | np.number) or not 0 <= weight < math.inf:
         raise InputError(f"contrast must be a number, at least 0, got {weight!r}")
-    (C, own), (R, its) = (_formed(part) for part in (Q, reference))
+    refuse_other_order("reference", reference, names_of(Q))
+    C, own = _formed(Q)
+    try:
+        R, its = _formed(reference)
+    except InputError as error:
+        raise InputError(str(error).replace("Q must", "reference must", 1)) from None
     if C.shape != R.shape:
         raise InputError(
             f"reference must have the {len(C)} features of what it is compared with, got {len(R)}"

@@ -28,6 +28,7 @@ from orthospca.model.validation import (
     names_of,
     numbers_of,
     refuse_anndata,
+    refuse_masked,
     validate_range,
 )
 from orthospca.numerics.exact import factor_variance_down
@@ -196,6 +197,7 @@ def _refuse_extremes(
 def _source(data: Any, sample_weight: Any) -> tuple[Columns, float]:
     """Return the columns of the data, where they are, and how many samples they count for."""
     refuse_anndata(data)
+    refuse_masked(data)
     if not sparse.issparse(data) and hasattr(data, "to_numpy"):
         data = numbers_of(data)
     if not hasattr(data, "shape"):

@@ -15,7 +15,14 @@ import numpy as np
 from orthospca._errors import InputError
 from orthospca._methods import Relation
 from orthospca._typing import Array, IntArray
-from orthospca.model.given import Lists, lists_of, named, rows_of, vectors_before
+from orthospca.model.given import (
+    Lists,
+    lists_of,
+    named,
+    refuse_other_order,
+    rows_of,
+    vectors_before,
+)
 from orthospca.model.validation import validate_choice, validate_flag
 
 #: A vector that is offered may be so far from orthogonal to others: it is solved on its support.
@@ -125,6 +132,8 @@ class Demands:
         """
         validate_choice("relation", relation, Relation)
         nonnegative = validate_flag("nonnegative", nonnegative)
+        for name, given in (("previous", previous), ("start", start)):
+            refuse_other_order(name, given, names)
         if nonnegative and relation == Relation.UNCORRELATED:
             raise InputError(
                 "nonnegative=True cannot be asked for with relation='uncorrelated': non-negative "

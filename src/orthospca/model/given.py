@@ -9,7 +9,7 @@ import numpy as np
 
 from orthospca._errors import InputError
 from orthospca._typing import Array
-from orthospca.model.validation import column_name, listed
+from orthospca.model.validation import column_name, listed, names_of
 
 #: Vectors whose smallest singular value, at unit length, is below this count as dependent.
 DEPENDENT = 1e-8
@@ -75,6 +75,17 @@ def _one_list(
         if found[-1] in found[:-1]:
             raise InputError(f"{name} has {named(found[-1:], names)} twice")
     return tuple(sorted(found))
+
+
+def refuse_other_order(name: str, given: Any, names: Sequence[str] | None) -> None:
+    """Refuse a data frame that has the features, by their names, in another order."""
+    own = names_of(given)
+    if own is not None and names is not None and set(own) == set(names) and own != tuple(names):
+        j = next(j for j, (a, b) in enumerate(zip(own, names, strict=False)) if a != b)
+        raise InputError(
+            f"{name} must have the features in their order, got {own[j]!r} in the place of "
+            f"{names[j]!r}"
+        )
 
 
 def vectors_of(name: str, given: Any, n: int) -> Array:

@@ -43,6 +43,7 @@ def validate_range(name: str, largest: float, power: float = 1.0) -> None:
 def validate_covariance(Q: Any) -> Array:
     """Return Q as a read-only, exactly symmetric float array, or raise ``ValueError``."""
     refuse_anndata(Q, "Q")
+    refuse_masked(Q, "Q")
     if hasattr(Q, "toarray"):
         Q = Q.toarray()
     try:
@@ -153,6 +154,16 @@ def refuse_anndata(X: Any, what: str = "data") -> None:
         raise InputError(
             f"{what} must be an array, got an AnnData: call orthospca.anndata.pca(adata), or pass "
             "adata.X"
+        )
+
+
+def refuse_masked(X: Any, what: str = "data") -> None:
+    """Refuse masked entries, below which NumPy would take whatever is there."""
+    if np.ma.is_masked(X):
+        count, first = int(np.ma.count_masked(X)), np.argwhere(np.ma.getmaskarray(X))[0].tolist()
+        raise InputError(
+            f"{what} must have no masked entries, got {count}, the first at {tuple(first)}: fill "
+            "them in first"
         )
 
 
