@@ -261,3 +261,10 @@ def test_verbose(capsys):
     assert heard.count((2, 2)) >= 2
     with pytest.raises(ValueError, match="verbose must be an integer, got 'yes'"):
         audit(Q, np.eye(3)[:2], verbose="yes")
+
+
+@pytest.mark.parametrize("zero", [1.0, 1.5])
+def test_no_loading_would_be_left(zero):
+    """Tests that the largest loading of a component is never taken for zero."""
+    with pytest.raises(ValueError, match="zero must be below 1"):
+        audit(np.eye(3), np.eye(3)[:2], zero=zero)

@@ -281,6 +281,8 @@ def audit(
     """
     validate_choice("objective", objective, (Objective.STAGEWISE, Objective.JOINT))
     zero = validate_nonnegative("zero", zero)
+    if zero >= 1:
+        raise InputError(f"zero must be below 1, got {zero}: no loading would be left")
     limits = (Method.BRANCH_AND_BOUND, eps, gap, time_limit, node_limit, n_jobs, callback)
     settings = Settings.validate(*limits, memory_limit=memory_limit, proof=proof)
     callback = announced("audit", "searches", callback, verbose)
