@@ -136,3 +136,12 @@ def test_false_positives(correlation):
         for seed in range(300)
     )
     assert hits / 300 <= 1 / 21 + 5 * np.sqrt(20 / 21**2 / 300)
+
+
+def test_what_was_not_tested_is_not_ruled_out():
+    """Tests the sentence where permutations are missing: it says what is shown, not what is so."""
+    data = np.random.default_rng(0).standard_normal((20, 6))
+    assert "no component is more than noise" in significance(data, 2, 1).verdict()
+    stopped = significance(data, 2, 1, callback=lambda done, total: True)
+    assert stopped.status is Status.INTERRUPTED
+    assert "no component is shown to be more than noise at the level 0.05" in stopped.verdict()

@@ -366,3 +366,16 @@ def test_selected_by_frequency():
         assert set(chosen) == {str(j) for j in range(15) if found.frequencies[0, j] >= least}
     with pytest.raises(ValueError, match="frequency must be between 0 and 1, got 2"):
         found.selected(2)
+
+
+def test_summary_without_resamples():
+    """Tests that no share of nothing is told where no resample was done."""
+    data = np.random.default_rng(0).standard_normal((20, 6))
+    text = stability(data, 2, time_limit=0.0).summary()
+    assert "0 resamples of 10 of 20 rows" in text
+    assert "%" not in text and "nan" not in text
+    assert "\n1 resample of 10" in stability(data, 2, n_resamples=2, callback=_after(1)).summary()
+
+
+def _after(count):
+    return lambda done, total: done >= count

@@ -136,8 +136,8 @@ class Stability(Shown):
         columns = {
             "#": [str(k + 1) for k in range(len(self.indices))],
             "stability": [in_words(index) for index in self.indices],
-            "|cos|": [f"{mean:.2f}" for mean in means[0]],
-            "overlap": [f"{mean:.2f}" for mean in means[1]],
+            "|cos|": [in_words(mean) for mean in means[0]],
+            "overlap": [in_words(mean) for mean in means[1]],
         }
         names = self.feature_names
         listed = [
@@ -148,7 +148,7 @@ class Stability(Shown):
         return Table("Stability of the selection", columns, told, listed, about)
 
     def _word(self, k: int, j: int, name: str) -> str:
-        word = f"{name} {self.frequencies[k, j]:.0%}"
+        word = f"{name} {self.frequencies[k, j]:.0%}" if self.n_resamples else name
         return word if self.result.stages[k].vector[j] else f"({word})"
 
     def _listed(self, k: int) -> list[int]:
@@ -161,7 +161,8 @@ class Stability(Shown):
     def drawn(self) -> str:
         """How many resamples there are, of which rows."""
         how = "drawn with replacement" if self.bootstrap else "without replacement"
-        return f"{self.n_resamples} resamples of {self.n_rows} of {self.n_samples} rows, {how}"
+        noun = "resample" if self.n_resamples == 1 else "resamples"
+        return f"{self.n_resamples} {noun} of {self.n_rows} of {self.n_samples} rows, {how}"
 
     def _meaning(self) -> str:
         text = f"{self.drawn}; {self.certified} of them certified within tolerance"

@@ -121,6 +121,8 @@ class Significance(Shown):
         if count and count == tested:
             many[count] = "the component is" if count == 1 else f"all {count} components are"
         said = many.get(count, f"the first {count} components are")
+        if self.status is not Status.OPTIMAL:
+            said += " shown to be"
         text = (
             f"{said} more than noise at the level {self.level:g}: noise is the proved bound on a "
             "component of as many features in permuted data"
