@@ -160,6 +160,11 @@ def verify(
         if hasattr(certificate, "manifest"):
             check.manifest, check.arrays = certificate.manifest, certificate.arrays
         else:
+            if not isinstance(certificate, str | os.PathLike) and not hasattr(certificate, "seek"):
+                raise Unreadable(
+                    f"a certificate or its file is expected, got {certificate!r:.60}; a result has "
+                    "one, result.certificate, if it was solved with proof=True"
+                )
             check.manifest, check.arrays = read(certificate, max_bytes)
         ladder.check_machine()
         with np.errstate(all="ignore"):

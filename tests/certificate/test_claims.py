@@ -327,3 +327,10 @@ def test_data_are_given_by_name() -> None:
     certificate = solve(data, 2, 1, gap=0.5, proof=True).certificate
     assert certificate.verify(factor=data.factor(np.arange(4100))).verified
     assert certificate.verify(np.eye(4100)).undecided
+
+
+@pytest.mark.parametrize("given", [None, 3, b"abc", solve(np.eye(2), 1)])
+def test_what_is_no_certificate(given: Any) -> None:
+    """Tests that whoever has none is told where it comes from."""
+    with pytest.raises(ValueError, match=r"is expected, got .*; a result has one, result.certific"):
+        verify(given)
