@@ -158,7 +158,7 @@ class BlockStages:
         def tell(entry: Progress) -> None:
             lower = best
             if problem.blocks.inside == "kept":
-                lower = max(lower, -add_up(-entry.lower, problem.rounding(self.sparsity)))
+                lower = max(lower, 0.0 - add_up(-entry.lower, problem.rounding(self.sparsity)))
             upper = self.upper_given(max(entry.upper, others))
             nodes, seconds = self.nodes + entry.nodes, watch.clock.elapsed
             stage, waiting = watch.journal.stage, entry.open_nodes
