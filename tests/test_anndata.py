@@ -147,7 +147,7 @@ def test_what_is_told(cells):
     with pytest.warns(UserWarning, match=r"1 of 1 components are not certified within .*node l"):
         orthospca.anndata.pca(noise, 1, 8, node_limit=1, gap=1e-9, method="eigenvalue")
     two = anndata.AnnData(noise.X[:, :3].copy())
-    with pytest.warns(UserWarning, match="n_components=3 was asked for, but only 2 exist"):
+    with pytest.warns(UserWarning, match="n_components=3 was requested, but only 2 exist"):
         orthospca.anndata.pca(two, 3, 1, exclude=[0])
 
 

@@ -26,7 +26,7 @@ from orthospca import estimator as module
 from orthospca.data.moments import sum_of_squares
 from orthospca.facade import solve_with
 
-UNEVEN = "ignore:.*unless all features are of one unit:UserWarning"
+UNEVEN = "ignore:.*unless all features have the same unit:UserWarning"
 pytestmark = pytest.mark.filterwarnings(UNEVEN)
 
 CONTAINERS = [sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.coo_array]
@@ -767,10 +767,10 @@ def test_missing_values_that_cannot_be_helped(lacking):
     for X, options, weights, said in (
         (lacking, {}, None, "X contains NaN"),
         (lacking, {"missing": "drop"}, None, "missing must be one of 'error', 'mean', 'pairwise'"),
-        (empty, {"missing": "mean"}, None, "X has no value of feature 2"),
+        (empty, {"missing": "mean"}, None, "feature 2 of X has no values"),
         (apart, {"missing": "pairwise"}, None, "X has 0 rows with both 0 and 1; .* missing='mean'"),
         (lacking, {"missing": "pairwise"}, np.ones(60), "sample_weight must be None with missing"),
-        (sparse.csr_array(lacking), {"missing": "mean"}, None, "needs dense X where values"),
+        (sparse.csr_array(lacking), {"missing": "mean"}, None, "needs a dense X"),
     ):
         with pytest.raises(ValueError, match=said):
             OrthogonalSparsePCA(1, 2, **options).fit(X, sample_weight=weights)
@@ -816,7 +816,7 @@ def test_a_share_that_is_not_reached(wine):
     """Tests the limit, and what a share does not go with."""
     estimator = OrthogonalSparsePCA(0.9, 2, covariance="correlation")
     estimator._most_for_share = 3
-    with pytest.warns(UserWarning, match=r"n_components=0.9 was asked for, but the 3 components f"):
+    with pytest.warns(UserWarning, match=r"n_components=0.9 was requested, but the 3 components f"):
         fitted = estimator.fit(wine)
     assert fitted.n_components_ == 3
     for options in ({"proof": True}, {"objective": "joint"}, {"relation": "uncorrelated"}):
@@ -935,7 +935,7 @@ def test_fit_forgets_parts(wine):
         again.partial_fit(X[:, :5])
     for options, said in (
         ({"covariance": "precomputed"}, "partial_fit needs observations"),
-        ({"memory_limit": 1000}, "keeps a matrix of 13 × 13 numbers"),
+        ({"memory_limit": 1000}, "needs a matrix of 13 × 13 numbers"),
     ):
         with pytest.raises(ValueError, match=said):
             OrthogonalSparsePCA(1, 3, **options).partial_fit(X)

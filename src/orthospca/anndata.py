@@ -91,7 +91,7 @@ def pca(
     X = values_of(adata, layer, used)
     if holds_counts(X):
         where = "X" if layer is None else f"layers[{layer!r}]"
-        said = f"adata.{where} holds counts: normalise them and take logarithms before"
+        said = f"adata.{where} holds counts: normalise them and take logarithms first"
         warnings.warn(f"{said} (sc.pp.normalize_total, sc.pp.log1p)", UserWarning, stacklevel=2)
     data = DataCovariance(X, correlation=covariance == "correlation")
     names = [str(adata.var_names[j]) for j in used]

@@ -43,7 +43,7 @@ from orthospca.spectrum import unevenness
 COVARIANCES = ("empirical", "correlation", "precomputed")
 MISSING = ("error", "mean", "pairwise")
 #: What to do where one feature drowns the others.
-UNEVEN = "use covariance='correlation' unless all features are of one unit"
+UNEVEN = "use covariance='correlation' unless all features have the same unit"
 #: Methods whose components are orthogonal, so that explained variances add up.
 ORTHOGONAL_METHODS = tuple(str(m) for m in Method if m is not Method.DEFLATION)
 #: Parameters that are passed on as they are.
@@ -328,7 +328,7 @@ class OrthogonalSparsePCA(SparseScores):
         n = X.shape[1]
         if 8.0 * n**2 > memory:
             raise InputError(
-                f"partial_fit keeps a matrix of {n} × {n} numbers, {size_of(8.0 * n**2)}, and "
+                f"partial_fit needs a matrix of {n} × {n} numbers, {size_of(8.0 * n**2)}, but "
                 f"memory_limit is {size_of(memory)}"
             )
         moments: RunningMoments = RunningMoments(n) if first else vars(self)["_moments"]
@@ -389,7 +389,7 @@ class OrthogonalSparsePCA(SparseScores):
         result = self._solve(Q, settings, watch)
         teller.close()
         if result.exhausted and not result.n_components:
-            raise InputError("no vector is as include, exclude and previous ask for")
+            raise InputError("no vector satisfies include, exclude and previous")
         if result.n_components == 0:
             if self.time_limit is None or result.status is not Status.TIME_LIMIT:
                 raise KeyboardInterrupt("interrupted before a component was found")

@@ -61,7 +61,7 @@ SMALL_SPECTRUM, LARGEST_SPECTRUM = 300, 1000
 #: Ways on which the path of a result can be proved afterwards.
 Climbing = MatrixStages | WideStages
 #: What is said where a matrix was needed, and could not be formed in time.
-NO_MATRIX = "there was no time to form the covariance of the data, which this needs"
+NO_MATRIX = "the time limit left no time to form the covariance matrix, which this needs"
 #: Relative difference up to which variances of single features are the same.
 TIED = 1e-9
 
@@ -225,7 +225,7 @@ def solve(
         feature_names = names_of(Q) if feature_names is None else feature_names
         Q, note = contrasted(Q, reference, contrast)
     elif contrast != 1.0:
-        raise InputError(f"contrast weighs a reference, and none is given; got {contrast!r}")
+        raise InputError(f"contrast needs a reference, got contrast={contrast!r} without one")
     together = objective == "joint"
     teller = ProgressPrinter("solve", n_components, verbose, together=together, callback=callback)
     listener = teller if teller.is_heard else callback
@@ -466,7 +466,7 @@ def _refuse_demands(demands: Demands, settings: Settings) -> None:
     else:
         named[relation] = demands.uncorrelated
     for name in (name for name, value in named.items() if value):
-        raise InputError(f"{name} cannot be asked for with {what}")
+        raise InputError(f"{name} does not work with {what}")
 
 
 def _refuse_what_needs_stages(threshold: Any, settings: Settings, resume: Path | None) -> None:
@@ -474,5 +474,5 @@ def _refuse_what_needs_stages(threshold: Any, settings: Settings, resume: Path |
         raise InputError(f"threshold must be 0 unless objective is 'stagewise', got {threshold!r}")
     if resume is not None and settings.objective is Objective.LEXICOGRAPHIC:
         raise InputError(
-            f"resume cannot be asked for with objective='lexicographic', got {str(resume)!r}"
+            f"resume does not work with objective='lexicographic', got {str(resume)!r}"
         )

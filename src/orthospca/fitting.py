@@ -109,14 +109,14 @@ def _on_missing(
 ) -> tuple[str, Array]:
     """What is said of missing values, and the means of what is there."""
     if sparse.issparse(X):
-        raise InputError(f"missing={missing!r} needs dense X where values are missing")
+        raise InputError(f"missing={missing!r} needs a dense X")
     weights = validate_weights(sample_weight, len(X))
     if missing == "pairwise" and sample_weight is not None:
         raise InputError("sample_weight must be None with missing='pairwise'")
     counts = weights @ ~places
     if not counts.all():
         name = column_name(names, int(np.flatnonzero(counts == 0)[0]))
-        raise InputError(f"X has no value of feature {name}: leave it out")
+        raise InputError(f"feature {name} of X has no values: leave it out")
     said = f"{places.sum()} missing values in {places.any(axis=0).sum()} features"
     mean = weights @ np.where(places, 0.0, X.astype(np.float64)) / counts
     if missing == "mean":
@@ -184,17 +184,17 @@ def shortcomings(
     explained = float(result.explained_variance_ratio.sum())
     if explained < share:
         yield (
-            f"n_components={asked} was asked for, but the {found} components found explain "
-            f"{explained:.3g} of the variance; with more of them, or a larger sparsity, there "
-            "is more",
+            f"n_components={asked} was requested, but the {found} components found explain only "
+            f"{explained:.3g} of the variance; a larger sparsity, or more components, would "
+            "explain more",
             UserWarning,
         )
-    few = f"n_components={asked} was asked for, but only {found}"
+    few = f"n_components={asked} was requested, but only {found}"
     if found < asked and result.exhausted:
         related = "orthogonal to" if result.orthogonal else "uncorrelated with"
         yield (
             f"{few} exist: it is proved that no further vector that is sparse enough is "
-            f"{related} them. Ask for fewer components, or raise sparsity.",
+            f"{related} them. Request fewer components, or change sparsity.",
             UserWarning,
         )
     elif found < asked:

@@ -31,7 +31,7 @@ from orthospca.wide.stage import WideProblem, WideStages
 #: Bytes of centred data up to which they are written down for a proof.
 LARGEST_FACTOR = 2**30
 #: Why signs and scores are not solved block by block.
-NOT_SPLIT = "what is asked of loadings or scores is solved on the whole matrix"
+NOT_SPLIT = "constraints on loadings or scores need the whole matrix"
 #: Multiplications a second of the fastest machine: what takes it too long is not begun.
 FASTEST = 1e11
 
@@ -91,7 +91,7 @@ def is_formed(
     size = 8.0 * Q.n_features**2
     if size > settings.memory:
         raise InputError(
-            f"{what} needs the covariance matrix, {size_of(size)} for {Q.n_features} features, and "
+            f"{what} needs the covariance matrix, {size_of(size)} for {Q.n_features} features, but "
             f"memory_limit is {size_of(settings.memory)}"
         )
     return True
@@ -164,12 +164,12 @@ def _across(blocks: Blocks, demands: Demands) -> str:
         return ""
     for vector in demands.previous:
         if len(np.unique(blocks.labels[vector != 0])) > 1:
-            return "not split into blocks: a vector of previous has features of several of them"
+            return "not split into blocks: a vector of previous uses features of several blocks"
     return ""
 
 
 def _not_split(
-    threshold: float | str | Blocks, why: str = "a proof is one of the whole matrix"
+    threshold: float | str | Blocks, why: str = "a proof covers the whole matrix"
 ) -> str:
     """Why a problem is not split into blocks."""
     asked = isinstance(threshold, Blocks) or threshold != 0.0

@@ -112,7 +112,7 @@ class SparseScores(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         weights = validate_weights(sample_weight, X.shape[0])
         if self.missing != "error":
             if sparse.issparse(X) and np.isnan(X.data).any():
-                raise InputError("score needs dense X where values are missing")
+                raise InputError("score needs a dense X if values are missing")
             X = X if sparse.issparse(X) else np.where(np.isnan(X), self.mean_, X)
         total = sum_of_squares(X, self.mean_, self.scale_, weights)
         scores = self._scores(X).astype(np.float64)

@@ -152,7 +152,7 @@ def verify(
         If the file is no certificate.
     """
     if Q is not None and factor is not None:
-        raise ValueError("Q and factor exclude each other: a certificate is of one of them")
+        raise ValueError("give Q or factor, not both: a certificate is about one of them")
     before = ladder.LIMIT.set((time.monotonic(), math.inf if time_limit is None else time_limit))
     check = _Check(progress or (lambda share: None))
     verified, undecided, reason = False, False, ""
@@ -330,7 +330,7 @@ class _Check:
         if fingerprint(Q) != sha:
             right = Q is not held and held is not None and fingerprint(held) == sha
             difference = _difference(Q, held) if right else ""
-            raise Rejected(f"problem: another matrix than the one that was certified{difference}")
+            raise Rejected(f"problem: not the matrix that was certified{difference}")
         if kind == "matrix" and (len(Q) != n or not (Q == Q.T).all()):
             raise Rejected("problem: the matrix is not symmetric")
         return np.array(Q)
@@ -443,8 +443,8 @@ def _difference(given: Array, held: Array) -> str:
         return ""
     share = float(np.abs(given - held).max() / np.abs(held).max())
     # What sums in another order may cause.
-    hint = "the rounding of another machine" if share <= 1e-12 else "how the data were read"
-    return f"; the difference is {share:.1g} of the largest entry, which may be {hint}"
+    hint = "rounding on another machine" if share <= 1e-12 else "how the data were read"
+    return f"; they differ by {share:.1g} of the largest entry, which may be due to {hint}"
 
 
 # In words
@@ -701,23 +701,23 @@ def check_component(
 def main(arguments: list[str] | None = None) -> int:
     """Answer as ``orthospca verify`` does; return 0, 1 or 2."""
     parser = argparse.ArgumentParser(
-        description="Check a certificate, trusting nothing of the solver that wrote it.",
-        epilog="Ends with 0 if everything claimed was proved, with 1 if something does not follow, "
-        "with 2 if nothing can be said: the file is no certificate, the data cannot be read, or a "
-        "limit was met.",
+        description="Check a certificate without trusting the solver that wrote it.",
+        epilog="The exit code is 0 if every claim is proved again, 1 if one is not, and 2 if this "
+        "cannot be decided: the file is not a certificate, the data cannot be read, or a limit was "
+        "reached.",
     )
     add = parser.add_argument
     add("file", metavar="FILE", help="a certificate")
-    add("--data", metavar="DATA", help="check that it is of this file: .npy, or .csv of numbers")
-    add("--correlation", action="store_true", help="of its correlations, not of its covariances")
-    add("--precomputed", action="store_true", help="the file holds the matrix itself")
-    add("--max-bytes", type=float, default=MAX_BYTES, metavar="N", help="unpack at most so many")
-    add("--time-limit", type=float, default=TIME_LIMIT, metavar="S", help="seconds, at most")
-    add("-v", "--verbose", action="store_true", help="a line for each component too")
-    add("-q", "--quiet", action="store_true", help="say nothing: the exit code does")
+    add("--data", metavar="DATA", help="check against these data: .npy, or .csv of numbers")
+    add("--correlation", action="store_true", help="use correlations instead of covariances")
+    add("--precomputed", action="store_true", help="DATA holds the matrix itself")
+    add("--max-bytes", type=float, default=MAX_BYTES, metavar="N", help="unpack at most N bytes")
+    add("--time-limit", type=float, default=TIME_LIMIT, metavar="S", help="stop after S seconds")
+    add("-v", "--verbose", action="store_true", help="also show a line per component")
+    add("-q", "--quiet", action="store_true", help="print nothing; see the exit code")
     asked = parser.parse_args(arguments)
     if asked.correlation and asked.precomputed:
-        parser.error("--correlation and --precomputed exclude each other")
+        parser.error("use --correlation or --precomputed, not both")
     if (asked.correlation or asked.precomputed) and asked.data is None:
         parser.error("options that say how to read the data need --data")
     try:

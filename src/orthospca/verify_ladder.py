@@ -73,7 +73,9 @@ def check_time() -> None:
     """Asked wherever work may go on for long."""
     begin, limit = LIMIT.get()
     if time.monotonic() - begin > limit:
-        raise Undecided(f"the time limit of {limit:g} s is over: raise time_limit (--time-limit)")
+        raise Undecided(
+            f"the time limit of {limit:g} s was reached: raise time_limit (--time-limit)"
+        )
 
 
 # What is written in arrays

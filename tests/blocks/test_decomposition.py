@@ -439,7 +439,7 @@ def test_automatic_threshold_does_not_help() -> None:
     Q = many_blocks()
     result = solve(Q, 4, 2, threshold="auto")
     plain = solve(Q, 4, 2)
-    assert result.note.startswith("threshold='auto' chose 0: thresholding does not help")
+    assert result.note.startswith("threshold='auto' chose 0: the tolerance allows")
     assert as_bytes(replace(result, note="")) == as_bytes(plain)
 
 
@@ -468,7 +468,7 @@ def test_blocks_of_another_problem() -> None:
     assert isinstance(foreign, Blocks) and Blocks is BlocksType
     result = solve(Q, 2, 6, threshold=foreign, gap=0.0)
     check_stages(Q, 2, result, slack=math.inf)
-    with pytest.raises(ValueError, match="threshold: the blocks are those of 6 features, Q has 5"):
+    with pytest.raises(ValueError, match="threshold: the blocks have 6 features, but Q has 5"):
         solve(Q[:5, :5], 2, threshold=foreign)
 
 

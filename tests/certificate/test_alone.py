@@ -150,13 +150,13 @@ def test_help_and_options() -> None:
     """Tests that help says what the codes mean, and that options without sense end with 2."""
     code, output, _ = alone("--help")
     assert code == 0
-    for word in ("--data", "--time-limit", "--max-bytes", "with 2 if nothing can be said"):
+    for word in ("--data", "--time-limit", "--max-bytes", "2 if this cannot be decided"):
         assert word in " ".join(output.split())
     assert alone()[0] == 2
     for options in (["--correlation"], ["--data", "x", "--correlation", "--precomputed"]):
         code, output, errors = alone("x.zip", *options)
         assert (code, output) == (2, "")
-        assert "--data" in errors or "exclude each other" in errors
+        assert "--data" in errors or "not both" in errors
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ def test_data(form: str) -> None:
         assert output.endswith(f"the matrix is the one of {X}\n")
         code, output = both("wine.zip", "--data", X, *["--correlation"] * (not correlation))
         assert code == 1
-        assert "another matrix than the one that was certified; the difference is" in output
+        assert "not the matrix that was certified; they differ by" in output
     code, output = both("wine.zip", "--data", Q, "--precomputed")
-    assert (code, "another matrix" in output) == (1, True)
+    assert (code, "not the matrix that was certified" in output) == (1, True)
     few = written("few", wine[:, :5])
     code, output = both("wine.zip", "--data", few)
     assert (code, "13 features are expected" in output) == (1, True)

@@ -244,16 +244,16 @@ def test_what_is_refused(tmp_path: Path) -> None:
     """Tests the certificate of another problem, a damaged one, and what is no path."""
     matrix, file = correlations(), tmp_path / "certificate.zip"
     solve(matrix, 4, 2, resume=file)
-    with pytest.raises(InputError, match=r"resume: .* is of another problem \(its sparsity"):
+    with pytest.raises(InputError, match=r"resume: .* is for another problem \(its sparsity"):
         solve(matrix, 3, 2, resume=file)
-    with pytest.raises(InputError, match=r"resume: .* is of another problem \(its sha256"):
+    with pytest.raises(InputError, match=r"resume: .* is for another problem \(its sha256"):
         solve(matrix + np.eye(len(matrix)), 4, 2, resume=file)
     with pytest.raises(InputError, match="resume must be a path, got 5"):
         solve(matrix, 4, 2, resume=5)
     certificate = Certificate.load(file)
     certificate.manifest["stages"][0]["upper_bound"] *= 0.9
     certificate.save(file)
-    with pytest.raises(InputError, match=r"resume: .* is not verified"):
+    with pytest.raises(InputError, match=r"resume: .* cannot be verified"):
         solve(matrix, 4, 2, resume=file)
     file.write_bytes(b"no zip")
     with pytest.raises(InputError, match="resume: "):

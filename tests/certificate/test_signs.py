@@ -117,7 +117,7 @@ def test_a_run_is_taken_up_again(asked: dict[str, Any], tmp_path: Path) -> None:
     assert first.components.tolist() == again.components.tolist()
     assert again.certificate is not None
     assert again.certificate.verify()
-    with pytest.raises(ValueError, match="is of another problem"):
+    with pytest.raises(ValueError, match="is for another problem"):
         solve(Q, 3, 2, resume=file)
 
 

@@ -135,7 +135,7 @@ def test_what_is_noticed():
     found = audit(Q, [[1, 0, 0], [0, 0, 0], [2, 0, 0], [0, 1, 1e-15]])
     assert found.numbers == (1, 3, 4) and found.sparsity == (1, 1, 1)
     assert "component 2 is all zero" in found.notes[0]
-    assert found.notes[1] == "component 3 is a combination of those before it"
+    assert found.notes[1] == "component 3 is a linear combination of those before it"
     assert math.isnan(found.added[1]) and found.cosines[1, 0] == 1
     assert found.joint_variance == pytest.approx(7)
     assert audit(Q, [[1, 0, 0], [0, 1, 1e-15]], zero=0.0).sparsity == (1, 2)
@@ -155,7 +155,7 @@ def test_refusals():
         ([[1, math.nan, 0]], "must be finite, got nan for feature 'b' in component 1"),
         ("loadings.csv", "got the path 'loadings.csv': read it with"),
         ([["x", "y", "z"]], "must be numbers"),
-        (pandas.DataFrame(np.ones((1, 3)), columns=list("abx")), "name 'x', and the data have no"),
+        (pandas.DataFrame(np.ones((1, 3)), columns=list("abx")), "name 'x', but the data have no"),
         (pandas.DataFrame(np.ones((1, 4)), columns=list("wxyz")), "none of their names"),
     ):
         with pytest.raises(ValueError, match=told):

@@ -24,7 +24,7 @@ def wine() -> np.ndarray:
     return datasets.load_wine().data
 
 
-@pytest.mark.filterwarnings("ignore:.*unless all features are of one unit:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*unless all features have the same unit:UserWarning")
 @pytest.mark.parametrize("covariance", ["empirical", "correlation"])
 def test_it_is_the_score_of_the_estimator(covariance):
     """Tests every fold and sparsity against the score of an estimator fitted to the others."""

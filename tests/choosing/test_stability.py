@@ -236,7 +236,7 @@ def test_bad_arguments(arguments, message):
 
 def test_what_a_covariance_says_of_itself():
     """Tests that correlation and covariance of data do not contradict each other."""
-    with pytest.raises(ValueError, match="correlation must be that of X"):
+    with pytest.raises(ValueError, match="correlation=True needs X"):
         stability(DataCovariance(planted()), 3, correlation=True)
 
 

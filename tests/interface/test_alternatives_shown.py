@@ -130,7 +130,10 @@ def test_section_of_a_report(tmp_path):
     path = tmp_path / "r.html"
     write_report(path, [Section("Pitprops", result, Q, alternatives=lists)])
     page, text = path.read_text(encoding="utf-8"), texts_of(path)
-    assert "4 supports within 5 % of the best variance, and proved that there is no other" in text
+    assert (
+        "4 supports within 5 % of the best variance, and it is proved that there is no other"
+        in text
+    )
     assert "in all of them: topdiam, length." in text
     assert f"Component 2, given the one before it: {len(lists[1])} supports, complete" in text
     assert "Component 3, given those before it: 5 supports, perhaps not all" in text
@@ -185,7 +188,7 @@ def test_command(wine):
     assert again.exit_code == 0
     other = run("verify", "near/certificate.zip", "--data", wine)
     assert other.exit_code == 1
-    assert "another matrix" in other.output
+    assert "not the matrix that was certified" in other.output
 
 
 def test_command_without_a_proof(wine):

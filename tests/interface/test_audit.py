@@ -79,7 +79,7 @@ def test_wrong_files(table):
     Path("other.csv").write_text("name,PC1\nalcohol,1\nsugar,2\n")
     ended = run("audit", table, "other.csv", "--json")
     assert ended.exit_code == 2
-    assert "loadings name 'sugar', and the data have no such feature" in ended.output
+    assert "loadings name 'sugar', but the data have no such feature" in ended.output
 
 
 def test_report_and_picture(judged, tmp_path):

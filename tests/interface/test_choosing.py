@@ -152,9 +152,9 @@ def test_report_has_everything(path, held_out, steady, tmp_path):
     text = file.read_text(encoding="utf-8")
     for words in (
         "How many?",
-        "What more variables bring",
+        "What more variables add",
         "Which variables enter and leave",
-        "In rows held out",
+        "In held-out rows",
         "Stability",
         "says nothing about sampling noise",
         "orthospca path wine.csv",
@@ -172,12 +172,12 @@ def test_report_of_parts(path, steady, tmp_path):
     """Tests that what is not given is left out, and that its absence is said."""
     path.report(tmp_path / "path.html")
     text = (tmp_path / "path.html").read_text(encoding="utf-8")
-    assert "Held-out rows and stability were not asked for" in text
-    assert "In rows held out" not in text
+    assert "This report has neither held-out rows nor stability" in text
+    assert "In held-out rows" not in text
     steady[1].report(tmp_path / "stability.html", title="Steady?")
     text = (tmp_path / "stability.html").read_text(encoding="utf-8")
     assert "Steady?" in text
-    assert "What more variables bring" not in text
+    assert "What more variables add" not in text
     assert "How often variables are selected" in text
 
 
@@ -234,8 +234,8 @@ def test_path_command_writes_its_report(table):
     ended = run("path", table, "-p", "1:4", "--correlation", "-o", "out")
     assert ended.exit_code == 0, ended.output
     text = Path("out/path.html").read_text(encoding="utf-8")
-    assert "What more variables bring" in text
-    assert "In rows held out" not in text
+    assert "What more variables add" in text
+    assert "In held-out rows" not in text
     assert not Path("out/path-held-out.csv").exists()
 
 
@@ -258,7 +258,7 @@ def test_path_command_asks_other_rows(table):
     assert {line["sparsity"] for line in lines} == {"1", "2", "3"}
     assert all(0 <= float(line["any"]) <= 1 for line in lines)
     text = Path("out/path.html").read_text(encoding="utf-8")
-    assert "In rows held out" in text
+    assert "In held-out rows" in text
     assert "Stability by sparsity" in text
 
 

@@ -53,7 +53,7 @@ def test_disjoint_components_of_a_file(file: Path) -> None:
     """Tests that each variable is in one component, and in one list of alternatives."""
     ended = run("fit", file, "-k", 2, "-p", 3, "--relation", "disjoint", "-o", "o")
     assert ended.exit_code == 0, ended.output
-    assert "that share no feature" in ended.output
+    assert "that share no variable" in ended.output
     loadings = pd.read_csv("o/loadings.csv", index_col=0)
     assert (np.count_nonzero(loadings, axis=1) <= 1).all()
 
@@ -101,9 +101,12 @@ def test_alternatives_of_related_components(file: Path, relation: str) -> None:
         (("--include", "z"), "--include: 'z' is none of the 7 variables"),
         (("--exclude", "8"), "--exclude: '8' is none of the 7 variables"),
         (("--include", "a", "--exclude", "a"), "include and exclude both have 'a'"),
-        (("--include", "a,b,c,d"), "include asks for 4 features"),
-        (("--relation", "uncorrelated", "--objective", "joint"), "relation='uncorrelated' cannot"),
-        (("--nonnegative", "--objective", "joint"), "nonnegative=True cannot be asked for with"),
+        (("--include", "a,b,c,d"), "include has 4 features"),
+        (
+            ("--relation", "uncorrelated", "--objective", "joint"),
+            "relation='uncorrelated' does not",
+        ),
+        (("--nonnegative", "--objective", "joint"), "nonnegative=True does not work with"),
         (
             ("--nonnegative", "--alternatives", "1%", "-o", "o"),
             "--alternatives does not work with --nonnegative",

@@ -96,7 +96,7 @@ def test_an_indefinite_matrix_is_solved(tmp_path):
     assert alone.exit_code == 2 and "need --data" in alone.output
 
 
-@pytest.mark.filterwarnings("ignore:.*unless all features are of one unit:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*unless all features have the same unit:UserWarning")
 @pytest.mark.parametrize("option", [[], ["--correlation"]], ids=["covariance", "correlation"])
 def test_constant_columns(tmp_path, option):
     """Tests that constant columns are left out, all listed, and the estimator finds the same."""

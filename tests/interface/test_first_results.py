@@ -160,8 +160,8 @@ def test_a_matrix_of_uneven_variances(tmp_path):
     file = source(tmp_path, "a,b\n900,1\n1,2\n", precomputed=True)
     (notice,) = file.read()[0].notices
     assert notice == (
-        "'a' holds 99.8 % of the variance: give correlations instead unless all variables are of "
-        "one unit"
+        "'a' holds 99.8 % of the variance: use a correlation matrix unless all variables have the "
+        "same unit"
     )
 
 
@@ -170,7 +170,7 @@ def test_the_command_says_it_before_it_solves(tmp_path):
     path = source(tmp_path, csv(plate=UP, pay_=1e4 * NUMBERS[:, 0])).path
     ended = CliRunner().invoke(app, ["fit", str(path), "-k", "1", "-p", "2", "--json"])
     assert "note: left out 1 row-number column: 'plate'" in ended.stderr
-    assert "'pay' holds 100 % of the variance: use --correlation unless" in ended.stderr
+    assert "'pay' holds 100 % of the variance: use --correlation, or" in ended.stderr
     ended = CliRunner().invoke(app, ["fit", str(path), "-k", "1", "--json", "--covariance", "-p1"])
     assert "holds" not in ended.stderr and json.loads(ended.stdout)["status"] == "OPTIMAL"
 

@@ -139,11 +139,11 @@ def test_names_and_each_of_its_own():
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"nonnegative": True}, "nonnegative=True cannot be asked for with objective='joint'"),
-        ({"relation": "uncorrelated"}, "relation='uncorrelated' cannot be asked for"),
-        ({"previous": np.eye(5)[:1]}, "previous cannot be asked for with objective='joint'"),
-        ({"start": np.eye(5)[:1]}, "start cannot be asked for with objective='joint'"),
-        ({"exclude": [1, 2, 3, 4]}, "fewer features than they are"),
+        ({"nonnegative": True}, "nonnegative=True does not work with objective='joint'"),
+        ({"relation": "uncorrelated"}, "relation='uncorrelated' does not work"),
+        ({"previous": np.eye(5)[:1]}, "previous does not work with objective='joint'"),
+        ({"start": np.eye(5)[:1]}, "start does not work with objective='joint'"),
+        ({"exclude": [1, 2, 3, 4]}, "too few features for this many"),
     ],
 )
 def test_refused(asked, words):

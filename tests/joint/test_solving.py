@@ -238,7 +238,7 @@ def test_estimator():
         ({"objective": 3}, "objective must be one of"),
         ({"objective": "joint", "method": "enumeration"}, "method must be 'branch-and-bound'"),
         ({"objective": "joint", "threshold": 0.1}, "threshold must be 0 unless objective"),
-        ({"objective": "lexicographic", "resume": "a.zip"}, "resume cannot be asked for with"),
+        ({"objective": "lexicographic", "resume": "a.zip"}, "resume does not work with"),
     ],
 )
 def test_refusals(arguments, words):

@@ -216,7 +216,7 @@ def test_no_limit_is_blamed_that_was_not_given():
     # It is not the nodes that a proof of a set with many patterns runs out of.
     proved = solve(many(), 6, 2, objective="joint", proof=True)
     assert proved.status is Status.PROOF_LIMIT
-    assert "the file proves the bound of one matrix" in proved.note
+    assert "the certificate holds the bound of one matrix" in proved.note
     for text in (proved.summary(), proved.table().closing, advice(proved)):
         assert not re.search("node.limit|time.limit", text)
 
@@ -225,7 +225,7 @@ def test_settled_sets_blame_nothing(monkeypatch):
     """Tests that supports that cannot be told apart are not a limit of nodes."""
     monkeypatch.setattr(Bounding, "split", lambda self, node: None)
     result = solve(hard(), 5, 2, objective="joint")
-    assert result.status is Status.WORK_LIMIT and "could not be told" in result.note
+    assert result.status is Status.WORK_LIMIT and "undecided whether a better set" in result.note
     for text in (result.summary(), result.table().closing, advice(result)):
         assert not re.search("node.limit|time.limit", text)
 

@@ -20,16 +20,16 @@ FRAME = pd.DataFrame(Q, columns=NAMES, index=NAMES)
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"include": ["z"]}, "include names 'z', and Q has no such feature"),
-        ({"include": [7]}, "include has the number 7, and features are 0 to 4"),
-        ({"exclude": [-1]}, "exclude has the number -1, and features are 0 to 4"),
+        ({"include": ["z"]}, "include names 'z', but Q has no such feature"),
+        ({"include": [7]}, "include has the number 7, but features are numbered 0 to 4"),
+        ({"exclude": [-1]}, "exclude has the number -1, but features are numbered 0 to 4"),
         ({"include": ["a", "a"]}, "include has 'a' twice"),
         ({"include": ["a", 0]}, "include has 'a' twice"),
         ({"include": [True]}, "include must hold names or numbers of features, got True"),
         ({"include": 1.5}, "include must be a list of features, got 1.5"),
         (
             {"include": ["a", "b", "c"]},
-            "include asks for 3 features for component 1 ('a', 'b', 'c'), and sparsity allows 2",
+            "include has 3 features for component 1 ('a', 'b', 'c'), but sparsity allows 2",
         ),
         (
             {"include": ["a"], "exclude": [["b"], ["a", "c"]]},
@@ -46,11 +46,11 @@ FRAME = pd.DataFrame(Q, columns=NAMES, index=NAMES)
         ),
         (
             {"nonnegative": True, "relation": "uncorrelated"},
-            "nonnegative=True cannot be asked for with relation='uncorrelated'",
+            "nonnegative=True does not work with relation='uncorrelated'",
         ),
         (
             {"nonnegative": True, "previous": -np.eye(5)[:1]},
-            "previous must not be negative with nonnegative=True, and vector 1 is at 'a'",
+            "previous must not be negative with nonnegative=True, but vector 1 is at 'a'",
         ),
         (
             {"nonnegative": True, "start": -np.eye(5)[:1]},
@@ -59,7 +59,7 @@ FRAME = pd.DataFrame(Q, columns=NAMES, index=NAMES)
         ({"nonnegative": "yes"}, "nonnegative must be"),
         (
             {"include": ["a"], "nonnegative": True},
-            "include asks for 'a' in component 2, and with nonnegative=True it is already in",
+            "include has 'a' for component 2, but with nonnegative=True it is already in",
         ),
         (
             {"relation": "parallel"},
@@ -67,12 +67,12 @@ FRAME = pd.DataFrame(Q, columns=NAMES, index=NAMES)
         ),
         (
             {"include": ["a"], "relation": "disjoint"},
-            "include asks for 'a' in component 2, and with relation='disjoint' it is already in "
+            "include has 'a' for component 2, but with relation='disjoint' it is already in "
             "component 1",
         ),
         (
             {"include": [["a"], []], "relation": "disjoint", "previous": np.eye(5)[:1]},
-            "include asks for 'a' in component 1, and with relation='disjoint' it is already of "
+            "include has 'a' for component 1, but with relation='disjoint' it is already in "
             "previous",
         ),
         ({"previous": np.eye(4)}, "previous must be vectors of 5 features in rows"),
@@ -80,15 +80,15 @@ FRAME = pd.DataFrame(Q, columns=NAMES, index=NAMES)
         ({"previous": np.zeros((1, 5))}, "previous: vector 1 is zero"),
         (
             {"previous": [[1, 2, 0, 0, 0], [2, 4, 0, 0, 0]]},
-            "previous must be linearly independent, and vector 2 is a combination of those before",
+            "previous must be linearly independent, but vector 2 is a combination of those before",
         ),
         (
             {"start": [[1, 1, 1, 0, 0]]},
-            "start: vector 1 has 3 nonzeros, and sparsity allows 2",
+            "start: vector 1 has 3 nonzeros, but sparsity allows 2",
         ),
         (
             {"start": [[1, 1, 0, 0, 0]], "include": ["c"]},
-            "start: vector 1 has 2 nonzeros, 3 with what is included, and sparsity allows 2",
+            "start: vector 1 has 2 nonzeros, 3 with the included features, but sparsity allows 2",
         ),
         (
             {"start": [[1, 1, 0, 0, 0]], "exclude": ["b"]},
@@ -112,29 +112,32 @@ def test_what_cannot_be_is_named(asked: dict[str, Any], sentence: str) -> None:
 
 def test_names_need_names() -> None:
     """Tests that a name is refused where features have none."""
-    with pytest.raises(ValueError, match="include names 'a', and Q has no names"):
+    with pytest.raises(ValueError, match="include names 'a', but Q has no names"):
         solve(Q, 2, include=["a"])
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"objective": "joint", "start": np.eye(5)[:1]}, "start cannot be .* objective='joint'"),
+        (
+            {"objective": "joint", "start": np.eye(5)[:1]},
+            "start does not work with objective='joint'",
+        ),
         (
             {"objective": "joint", "nonnegative": True},
-            "nonnegative=True cannot be asked for with objective='joint'",
+            "nonnegative=True does not work with objective='joint'",
         ),
         (
             {"objective": "lexicographic", "nonnegative": True},
-            "nonnegative=True cannot be asked for with objective='lexicographic'",
+            "nonnegative=True does not work with objective='lexicographic'",
         ),
         (
             {"objective": "lexicographic", "relation": "uncorrelated"},
-            "relation='uncorrelated' cannot be asked for with objective='lexicographic'",
+            "relation='uncorrelated' does not work with objective='lexicographic'",
         ),
         (
             {"method": "deflation", "relation": "disjoint"},
-            "relation='disjoint' cannot be asked for with method='deflation'",
+            "relation='disjoint' does not work with method='deflation'",
         ),
     ],
 )
@@ -213,7 +216,7 @@ def test_what_was_asked_is_said(tmp_path: Path) -> None:
     """Tests the words of a result, and that a file keeps them."""
     asked: dict[str, Any] = {"include": [["e"], []], "exclude": "a", "relation": "disjoint"}
     result = solve(FRAME, 2, 2, previous=np.eye(5)[1], **asked)
-    said = "2 components with e (component 1) without a that share no feature after 1 given vector"
+    said = "2 components with e (component 1) without a that share no variable after 1 given vector"
     assert said in result.summary()
     result.save(tmp_path / "result.json")
     again = Result.load(tmp_path / "result.json")

@@ -367,4 +367,4 @@ def test_large_gaps_and_missing_components():
     result = solve(np.diag([3.0, 2.0]), 1, 2)
     assert "2 components, 100.0%" in result.summary()
     fewer = replace(result, stages=result.stages[:1])
-    assert "1 component of 2 asked for, 60.0% of the total variance" in fewer.summary()
+    assert "1 component of 2 requested, 60.0% of the total variance" in fewer.summary()

@@ -64,9 +64,7 @@ def validate_threshold(
     if isinstance(threshold, Blocks):
         known, inside = len(threshold.labels), threshold.inside
         if known != n_features:
-            raise InputError(
-                f"threshold: the blocks are those of {known} features, Q has {n_features}"
-            )
+            raise InputError(f"threshold: the blocks have {known} features, but Q has {n_features}")
         if not formed and inside != "kept":
             raise InputError(
                 f"threshold: blocks of data with {n_features} features, too many for a matrix, "
@@ -176,8 +174,8 @@ def _automatic(matrix: Array, limits: Sequence[int], settings: Settings, whole: 
             tolerance = Tolerance(0.5 * tolerance.eps, 0.5 * tolerance.gap)
         return Plan(blocks, tolerance, f"threshold='auto' chose {delta:.6g}: {split}")
     note = (
-        "threshold='auto' chose 0: thresholding does not help: the tolerance leaves room for "
-        f"{cross:.3g} between blocks, and the largest block would keep {largest} of {n} features"
+        "threshold='auto' chose 0: the tolerance allows ignoring entries up to "
+        f"{cross:.3g}, and the largest block would still have {largest} of {n} features"
     )
     if blocks.n_blocks == 1:
         return replace(whole, note=note)

@@ -112,12 +112,12 @@ def opened(path: Path, matrix: Array, of_this_problem: Certificate) -> Certifica
             vectors = saved.arrays.get("previous.npy", matrix[:0])
             same = np.array_equal(vectors, of_this_problem.arrays["previous.npy"])
         if not same:
-            raise InputError(f"resume: {str(path)!r} is of another problem (its {name} differs)")
+            raise InputError(f"resume: {str(path)!r} is for another problem (its {name} differs)")
     given = {"Q" if asked["kind"] == "matrix" else "factor": matrix}
     if "joint" in saved.manifest or saved.manifest.get("stages"):
         verdict = saved.verify(**given, time_limit=None)
         if not verdict.verified:
-            raise InputError(f"resume: {str(path)!r} is not verified ({verdict.reason})")
+            raise InputError(f"resume: {str(path)!r} cannot be verified ({verdict.reason})")
     return saved
 
 

@@ -92,7 +92,7 @@ class Search:
         added = np.full(len(X), math.nan)
         added[kept] = variances_of(self.given, basis)
         notes = [
-            f"component {self.numbers[k]} is a combination of those before it"
+            f"component {self.numbers[k]} is a linear combination of those before it"
             for k in np.setdiff1d(np.arange(len(X)), kept)
         ]
         return {

@@ -135,15 +135,15 @@ def _matched(values: Array, own: list[str], names: Sequence[str]) -> tuple[Array
     ]
     if unknown:
         raise InputError(
-            f"loadings name {listed([*map(repr, unknown)])}, and the data have no such feature"
+            f"loadings name {listed([*map(repr, unknown)])}, but the data have no such feature"
         )
     found, known = np.zeros((len(values), len(names))), [name in places for name in own]
     found[:, [places[name] for name in own if name in places]] = values[:, known]
     missing = [name for name in names if name not in set(own)]
     if not missing:
         return found, ()
-    have = "has" if len(missing) == 1 else "have"
-    return found, (f"{listed([*map(repr, missing)])} {have} no loadings, and count as zero",)
+    have = "has no loading and counts" if len(missing) == 1 else "have no loadings and count"
+    return found, (f"{listed([*map(repr, missing)])} {have} as zero",)
 
 
 def basis_of(X: Array) -> tuple[Array, IntArray]:

@@ -22,7 +22,7 @@ from orthospca.supports.best import Candidate, best_on_support
 from orthospca.wide.stage import WideProblem, WideStages
 
 #: What is said where numbers are so close that rounding decides.
-DOUBT = "and rounding leaves a doubt about some of them"
+DOUBT = "but rounding leaves some supports in doubt"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +137,13 @@ class NearSearch:
     def _doubt(self, listed: Listed, most: int) -> str:
         """Why there may be others; empty if there are none."""
         if listed.full:
-            return f"and there are more: max_supports is {most}"
+            return f"but there are more: max_supports is {most}"
         if listed.complete:
             return ""
         if self.watch.out_of_time():
             how = "interrupted" if self.watch.interrupted else "stopped by the time limit"
-            return f"and the search for others was {how}"
-        return "and more features could matter than a matrix is formed for"
+            return f"but there may be more: the search was {how}"
+        return "but there may be more: too many features are left to form their matrix"
 
     def _told(self, listed: Listed, chosen: IntArray, level: float, note: str) -> Near:
         """Some of the supports listed, with the best vectors on them; the largest first."""

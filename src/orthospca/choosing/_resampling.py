@@ -44,10 +44,10 @@ def rows_of(X: Any, correlation: bool) -> tuple[Any, bool]:
     if isinstance(X, DataCovariance):
         if correlation and not X.correlation:
             raise InputError(
-                "correlation must be that of X, a DataCovariance with correlation=False"
+                "correlation=True needs X with correlation=True, got a DataCovariance without it"
             )
         if not isinstance(X.source, LocalColumns):
-            raise InputError("X must be in memory, got data in chunks: take some of its rows")
+            raise InputError("X must be in memory, got data in chunks: use a sample of the rows")
         X, correlation = X.source.data, X.correlation
     elif not sparse.issparse(X):
         X = numbers_of(X, "X") if hasattr(X, "to_numpy") else np.asarray(X)

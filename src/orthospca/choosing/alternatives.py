@@ -126,7 +126,7 @@ class Alternatives(Shown):
         if not self.supports and self.complete:
             return "no vector with so few features is left"
         number = f"{len(self)} support{'' if len(self) == 1 else 's'}"
-        claim = "and proved that there is no other" if self.complete else self.note
+        claim = "and it is proved that there is no other" if self.complete else self.note
         return f"{number} within {100 * self.tolerance:.3g} % of the best variance, {claim}"
 
     def _shared(self) -> str:
@@ -240,7 +240,7 @@ def alternatives(
         before, demands = before[:, :0], replace(demands, exclude=(excluded,))
     elif uncorrelated:
         if settings.proof:
-            raise InputError("proof=True cannot be asked for with relation='uncorrelated'")
+            raise InputError("proof=True does not work with relation='uncorrelated'")
         formed = is_formed(Q, settings, demands=demands)
     # What is left of the relation are features, or vectors that the others are orthogonal to.
     demands = replace(demands, previous=None, relation=Relation.ORTHOGONAL)

@@ -173,7 +173,8 @@ class Audit(Shown):
             several = len(slanted) > 1
             told.append(
                 f"component{'s' * several} {', '.join(slanted)} {'are' if several else 'is'} not "
-                "orthogonal to those before: variance is counted twice, and 'added' is what is new"
+                "orthogonal to those before: some variance is counted twice ('added' is what is "
+                "new)"
             )
         share = views.percent(self.joint_variance / self.total_variance)
         together = f"together they span a variance of {self.joint_variance:#.6g}"
@@ -195,7 +196,7 @@ class Audit(Shown):
             return "no bound was proved in time" if gaps[k] > 0 else "there is nothing to compare"
         number, gap = self.numbers[k], self.gap_words[k]
         if gaps[k] <= 0:
-            return "no component with as few features, orthogonal to those before, has more"
+            return "no component of the same sparsity, orthogonal to those before, has more"
         lost = self.better[k]
         found = f", and one with {lost.variances[0]:#.6g} was found" if lost is not None else ""
         return (

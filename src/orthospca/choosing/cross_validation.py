@@ -142,10 +142,10 @@ class CrossValidation(Shown):
         }
         count = self.held_out.shape[2]
         told = (
-            f"share of the variance that {count} component{'' if count == 1 else 's'} explain"
-            f"{'s' if count == 1 else ''} in rows held out, {self.n_folds} folds of "
-            f"{self.n_samples} rows; suggested is the smallest sparsity within one standard error "
-            "of the best, and the elbow the smallest with 90 % of it"
+            f"share of the variance of held-out rows that {count} component"
+            f"{' explains' if count == 1 else 's explain'} ({self.n_folds} folds of "
+            f"{self.n_samples} rows); 'suggested' is the smallest sparsity within one standard "
+            "error of the best, 'elbow' the smallest with 90 % of it"
         )
         told += "; interrupted" if self.status is Status.INTERRUPTED else ""
         return Table("Cross-validated variance", columns, told, left=("",))

@@ -22,7 +22,7 @@ Counter = Callable[[int, int], "bool | None"]
 LISTED = 0.1
 
 #: What the columns of the table are.
-STABILITY = "stability: 1 if every resample selects the same features, 0 as by chance"
+STABILITY = "stability: 1 if every resample selects the same features, 0 if as at random"
 LEGEND = (
     f"{STABILITY}; |cos| and overlap:\n"
     "agreement with the components of all rows; in brackets: features that these do not use"

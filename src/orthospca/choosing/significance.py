@@ -124,8 +124,8 @@ class Significance(Shown):
         if self.status is not Status.OPTIMAL:
             said += " shown to be"
         text = (
-            f"{said} more than noise at the level {self.level:g}: noise is the proved bound on a "
-            "component of as many features in permuted data"
+            f"{said} more than noise at the level {self.level:g}; 'noise' is the proved bound on a "
+            "component with as many features in permuted data"
         )
         if self.status is not Status.OPTIMAL:
             text += f"; not all permutations were done: {self.status.value}"

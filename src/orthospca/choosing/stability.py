@@ -194,7 +194,7 @@ def _size(fraction: Any, bootstrap: bool, m: int) -> int:
         raise InputError(f"fraction must be more than 0 and at most 1, got {fraction!r}")
     if fraction == 1 and not bootstrap:
         raise InputError(
-            "fraction must be less than 1 without bootstrap, got 1: each would be all rows"
+            "fraction must be less than 1 without bootstrap, got 1: resamples would have all rows"
         )
     size = math.floor(fraction * m)
     if size < 2:

@@ -63,8 +63,8 @@ def contrasted(
         mul_up(relative_error(4), add_up(*sizes)),
     )
     return found, (
-        "certified for the contrast as it was computed: rounding while it was formed changes no "
-        f"variance by more than {rounded_up(radius, 2):g}"
+        "certified for the contrast as computed; rounding in forming it changes no variance by "
+        f"more than {rounded_up(radius, 2):g}"
     )
 
 

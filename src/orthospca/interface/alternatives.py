@@ -68,7 +68,7 @@ def in_a_sentence(found: Sequence[Alternatives]) -> str:
     """How many there are of each component."""
     counts = ", ".join(f"{'' if each.complete else 'at least '}{len(each)}" for each in found)
     share = f"{100 * found[0].tolerance:.3g} %"
-    return f"choices of variables within {share} of the best, by component: {counts}"
+    return f"number of choices within {share} of the best, by component: {counts}"
 
 
 def most_frequent(found: Alternatives, most: int) -> tuple[IntArray, int]:

@@ -12,7 +12,7 @@ from orthospca.result import Result, Status
 
 #: Seconds of one component after which a faster way is worth a word.
 LONG = 10.0
-UNCOMPILED = "With 'pip install orthospca[fast]', long searches are compiled: several times faster."
+UNCOMPILED = "To make long searches several times faster, run: pip install 'orthospca[fast]'"
 
 
 def advice(result: Result) -> str:

@@ -218,7 +218,7 @@ class ProgressDisplay:
         if self._live is None:
             self._print(prefix, progress)
             if moved:
-                self._say(f"component {progress.stage + 1} {moved}: it beats what was there")
+                self._say(f"component {progress.stage + 1} {moved}: it has more variance")
             return
         if not self._headed:
             self._headed = True
@@ -284,8 +284,8 @@ class ProgressDisplay:
             accept = f"rerun with --gap {gap:g}% to accept the current bound, "
         path = "" if self._together else " (orthospca path shows the effect)"
         return (
-            "The gap is hardly moving, as with noise or a large sparsity. Press Ctrl-C to keep the "
-            f"current result and bound, {accept}set --time-limit, or reduce -p{path}."
+            "The gap is hardly moving, as is common with noise or a large sparsity. Press Ctrl-C "
+            f"to keep the current result and bound, {accept}set --time-limit, or reduce -p{path}."
         )
 
 

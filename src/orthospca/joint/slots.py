@@ -82,5 +82,5 @@ def single_features(Q: Array, slots: Sequence[Slot]) -> list[int]:
         gains[k, np.setdiff1d(np.arange(n), allowed)] = -1e6
     rows, columns = linear_sum_assignment(gains, maximize=True)
     if len(rows) < len(slots) or gains[rows, columns].min() < -1e5:
-        raise InputError("include and exclude leave some components fewer features than they are")
+        raise InputError("include and exclude leave too few features for this many components")
     return [int(j) for j in columns]

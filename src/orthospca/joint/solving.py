@@ -161,7 +161,7 @@ class JointSolve:
             self.first_sets(stagewise)
             # What a certificate can hold is the bound of one matrix, or a tree of patterns.
             self._certify()
-            self.note = "the file proves the bound of one matrix; branching on so many is not in it"
+            self.note = "the certificate holds the bound of one matrix, without branching"
             if self._few and not self.done:
                 self._branch_for_certificate()
             return self.result(Status.PROOF_LIMIT)
@@ -252,7 +252,7 @@ class JointSolve:
         tree = self._branch_on(Patterns.all_of(n, max(self.limits)), np.arange(n), -math.inf)
         self.tolerance = tolerance
         self.upper = add_up(tree.upper, ROUNDING * max(abs(tree.upper), self.largest))
-        self.note = "the tree of nodes that the file can hold is full"
+        self.note = "the certificate can hold no more nodes"
         if self.upper < upper:
             self.tree = tree.root
         else:
@@ -314,7 +314,7 @@ class JointSolve:
         if not whole:
             left = None if self.root is None else self._left(self.root, cut)
             if left is None or len(left) > self.tuning.relaxed.features:
-                self.note = "more features are left than can be branched on"
+                self.note = "too many features are left to branch on"
                 return
             relaxation, part = self.relaxed_root(left)
             outside = cut
@@ -371,7 +371,7 @@ class JointSolve:
 
         tree.run(stop, report, root)
         if tree.settled_open:
-            self.note = "sets of some supports could not be told from better ones"
+            self.note = "for some supports, it is undecided whether a better set exists"
 
     def bound_of_stages(self, found: Found) -> float:
         """The bound of the first stage holds for each component that is feasible there."""

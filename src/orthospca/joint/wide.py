@@ -161,7 +161,7 @@ class _Inside(JointSolve):
             self.search.near(relaxation.supports(part))
             self.report()
             self._price(part.M)
-            self.note = "features that good sets do not use are priced together, without branching"
+            self.note = "features outside good sets are bounded together, without branching"
         return self.result(Status.FEATURE_LIMIT)
 
     def _price(self, M: Array) -> None:

@@ -14,37 +14,36 @@ from orthospca._typing import Array, IntArray
 class Status(str, Enum):
     """Why a stage, or a whole solve, ended, and so what its numbers mean.
 
-    In every case the component is feasible (sparse, unit length, orthogonal to the others) and
+    In every case the component is feasible (sparse, unit length, orthogonal to the others), and
     ``upper_bound`` is a proved bound on the best possible variance of its stage, *given the
-    components before it*; of a joint result, on that of another vector in its place, given all the
-    other components.  A limit is named only if it was given, and reached.
+    components before it*.  In a joint result it bounds any other vector in the same place, given
+    all the other components.  A limit is named only if you set it and it was reached.
     """
 
     OPTIMAL = "optimal"
-    """``upper - lower ≤ max(eps, gap·|lower|)``, exactly."""
+    """Certified: ``upper - lower ≤ max(eps, gap·|lower|)``, exactly."""
     TIME_LIMIT = "time limit"
-    """The time ran out; the gap is as reported."""
+    """The time limit was reached, with a gap."""
     NODE_LIMIT = "node limit"
-    """The node limit was reached; the gap is as reported."""
+    """The node limit was reached, with a gap."""
     THRESHOLD = "threshold"
-    """The blocks are solved; the entries that the threshold ignores leave the gap as reported."""
+    """The blocks are solved; the entries that the threshold ignores leave a gap."""
     FEATURE_LIMIT = "feature limit"
-    """More features could matter than a matrix is formed for; the gap is as reported."""
+    """Too many features are left to form their covariance matrix, which leaves a gap."""
     PRECISION = "precision"
-    """Everything was searched; rounding leaves the gap as reported."""
+    """The search is complete; rounding leaves a gap."""
     WORK_LIMIT = "work limit"
-    """The search came to the end of its own means, not to a limit that was given; the gap is as
-    reported."""
+    """The search gave up with a gap before reaching any limit you set."""
     PROOF_LIMIT = "proof limit"
-    """With ``proof=True``: only what a certificate can hold was used, and that leaves the gap as
-    reported; without a proof the search goes further."""
+    """With ``proof=True``: the steps that a certificate can record leave a gap.  Without a proof,
+    the search goes further."""
     INTERRUPTED = "interrupted"
-    """Ctrl-C, or the callback asked to stop; the gap is as reported."""
+    """Ctrl-C or the callback stopped the search, with a gap."""
     EXHAUSTED = "exhausted"
-    """Only of a whole result: it is proved that no further component exists."""
+    """For a whole result only: it is proved that no further component exists."""
     PART_OF_SET = "part of a set"
-    """Only of a component: it was chosen together with others, and it is their set, with the status
-    of the whole result, that is certified.  Its own bound is proved all the same."""
+    """For a component only: it was chosen together with others.  Their set is certified, with the
+    status of the whole result; the component's own bound is proved too."""
 
     @property
     def finished(self) -> bool:
@@ -53,20 +52,20 @@ class Status(str, Enum):
 
 
 class ClosedBy(str, Enum):
-    """What the bound of a component rests on: the last of the means that were needed."""
+    """What closed a component: the last step that its bound needed."""
 
     CAP = "earlier stage"
     """The bound of an earlier component, which holds for later ones too."""
     ROWS = "row sums"
-    """Sums of entries or of variances, which cost next to nothing."""
+    """Sums of matrix entries or of variances, which cost next to nothing."""
     WALK = "direct walk"
-    """A conditioned search of all features."""
+    """A conditioned search over all features."""
     TRACES = "traces"
-    """A conditioned search of data, of which few rows are computed."""
+    """A conditioned search on the data, which computes few rows of the covariance."""
     BORDER = "border rule"
-    """What is proved for one feature less leaves too few features for a larger support."""
+    """The bound for one feature less leaves too few features for a better support."""
     RUNG = "rung"
-    """A conditioned search of the features that the border rule leaves."""
+    """A conditioned search over the features that the border rule leaves."""
     RELAXATION = "relaxation"
     """One share relaxation."""
     TREE = "tree"
@@ -74,7 +73,7 @@ class ClosedBy(str, Enum):
     ENUMERATION = "enumeration"
     """All supports were tested."""
     BLOCKS = "blocks"
-    """Bounds of all blocks, and of what the threshold ignores."""
+    """Bounds on all blocks, and on what the threshold ignores."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +94,12 @@ class Progress:
     elapsed : float
         Seconds since the solve began.
     block : int
-        The block being worked on, where the problem was split into blocks and the record is not
-        about all of them (the numbers are: they speak of the stage); -1 otherwise.
+        The block being worked on, if the problem was split into blocks; -1 otherwise.  The numbers
+        are always about the whole stage.
     proved_by : ClosedBy or None
-        What the bound rests on; None where nothing is said of it.
+        The step that proved the bound, if known.
     forming : float or None
-        While covariances of data are being formed, which share of them is; None otherwise.
+        While the covariance of data is being formed, the share that is done; None otherwise.
     """
 
     stage: int
@@ -123,33 +122,31 @@ class Progress:
 class Component:
     """One sparse component with its certificate.
 
-    Two components are equal if they are the same answer: the same vector, variance, bound and
-    status.  How long they took to find does not matter.
+    Two components are equal if their vectors, variances, bounds and statuses are; how long they
+    took to find does not matter.
 
     Attributes
     ----------
     vector : array of shape (n,)
         Unit length; its entry of largest magnitude is positive.
     variance : float
-        ``xᵀQx / xᵀx`` of the vector as it is, in exact arithmetic, rounded down to a double; where
-        Q is defined by data that are never multiplied out, a lower bound that is as close.
+        ``xᵀQx / xᵀx`` in exact arithmetic, rounded down to a double; if Q is defined by data and
+        never formed, a lower bound that is just as close.
     upper_bound : float
-        Proved: no feasible vector of this stage, given the components before it, has more.  Of a
-        component of a joint result: no sparse vector in its place, orthogonal to all the others,
-        has more.
+        Proved: no feasible vector of this stage, given the components before it, has more.  In a
+        joint result: no sparse vector in its place, orthogonal to all the others, has more.
     status : Status
-        ``PART_OF_SET`` if the component was chosen together with others: then it is the set that
-        is certified, and :attr:`Result.status` is the one to look at.
+        ``PART_OF_SET`` if the component was chosen together with others.  Then the set is
+        certified, and :attr:`Result.status` is the one to look at.
     nodes : int
-        Nodes bounded in the search; those of a set are counted with its first component.
+        Nodes bounded in the search; for a set, counted with its first component.
     runtime : float
-        Seconds, likewise.
+        Seconds; for a set, counted with its first component.
     deflated_variance : float or None
-        Variance in the deflated matrix; only with ``method="deflation"``, whose certificate speaks
-        of that matrix.
+        Variance in the deflated matrix; only with ``method="deflation"``, whose certificate is
+        about that matrix.
     closed_by : ClosedBy or None
-        What closed the stage, as far as it is closed: the last of the means that were needed; None
-        where that was not recorded.
+        The last step that the bound needed; None if not recorded.
     """
 
     vector: Array
@@ -211,7 +208,7 @@ def relative_gap(lower: float, upper: float) -> float:
 def format_gap(gap: float) -> str:
     """Write a relative gap for people: ``0.012 %``, ``<1e-9 %``, ``open``.
 
-    A bound of twice the variance or more is told as such: ``8.2 times the variance``.
+    A bound of twice the variance or more is written as such: ``8.2 times the variance``.
     """
     if not math.isfinite(gap):
         return "open"

@@ -136,7 +136,7 @@ class Demands:
             refuse_other_order(name, given, names)
         if nonnegative and relation == Relation.UNCORRELATED:
             raise InputError(
-                "nonnegative=True cannot be asked for with relation='uncorrelated': non-negative "
+                "nonnegative=True does not work with relation='uncorrelated': non-negative "
                 "components are disjoint"
             )
         asked = cls(
@@ -241,7 +241,7 @@ class Demands:
             where = f" for component {k + 1}" if len(limits) > 1 else ""
             if len(own) > limit:
                 raise InputError(
-                    f"include asks for {len(own)} features{where} ({named(own, names)}), and "
+                    f"include has {len(own)} features{where} ({named(own, names)}), but "
                     f"sparsity allows {limit}"
                 )
             banned = set(self.exclude[k] if self.exclude else ())
@@ -252,7 +252,7 @@ class Demands:
         if self.nonnegative and self.previous is not None and (self.previous < 0).any():
             row, j = np.argwhere(self.previous < 0)[0].tolist()
             raise InputError(
-                f"previous must not be negative with nonnegative=True, and vector {row + 1} is at "
+                f"previous must not be negative with nonnegative=True, but vector {row + 1} is at "
                 f"{named([j], names)}"
             )
         if not self.disjoint:
@@ -260,11 +260,11 @@ class Demands:
         why = "nonnegative=True" if self.nonnegative else "relation='disjoint'"
         seen: dict[int, str] = {}
         if self.previous is not None:
-            seen = {int(j): "of previous" for j in np.flatnonzero(self.previous.any(axis=0))}
+            seen = {int(j): "in previous" for j in np.flatnonzero(self.previous.any(axis=0))}
         for k, own in enumerate(self.include):
             if twice := [j for j in own if j in seen]:
                 raise InputError(
-                    f"include asks for {named(twice[:1], names)} in component {k + 1}, and with "
+                    f"include has {named(twice[:1], names)} for component {k + 1}, but with "
                     f"{why} it is already {seen[twice[0]]}"
                 )
             seen |= dict.fromkeys(own, f"in component {k + 1}")
@@ -294,8 +294,8 @@ class Demands:
                 why = f"uses {named(wrong.tolist(), names)}, which is excluded"
             elif len(used) > limits[k]:
                 has = f"has {np.count_nonzero(row)} nonzeros"
-                also = f", {len(used)} with what is included" if self.include else ""
-                why = f"{has}{also}, and sparsity allows {limits[k]}"
+                also = f", {len(used)} with the included features" if self.include else ""
+                why = f"{has}{also}, but sparsity allows {limits[k]}"
             elif self.nonnegative and (row < 0).any():
                 why = f"is negative at {named(np.flatnonzero(row < 0)[:1].tolist(), names)}"
             elif self.uncorrelated:

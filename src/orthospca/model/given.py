@@ -61,13 +61,13 @@ def _one_list(
             if len(places) != 1:
                 known = f"has {len(places)} of that name" if places else "has no such feature"
                 if names is None:
-                    known = "has no names, so that features are numbers"
-                raise InputError(f"{name} names {str(entry)!r}, and Q {known}")
+                    known = "has no names: give numbers"
+                raise InputError(f"{name} names {str(entry)!r}, but Q {known}")
             found += places
         elif isinstance(entry, int | np.integer) and not isinstance(entry, bool):
             if not 0 <= entry < n:
                 raise InputError(
-                    f"{name} has the number {int(entry)}, and features are 0 to {n - 1}"
+                    f"{name} has the number {int(entry)}, but features are numbered 0 to {n - 1}"
                 )
             found.append(int(entry))
         else:
@@ -123,7 +123,7 @@ def vectors_before(previous: Any, n: int) -> Array | None:
     for k in range(len(units)):
         if k >= n or np.linalg.svd(units[: k + 1], compute_uv=False)[-1] < DEPENDENT:
             raise InputError(
-                f"previous must be linearly independent, and vector {k + 1} is a combination of "
+                f"previous must be linearly independent, but vector {k + 1} is a combination of "
                 "those before it, or nearly so"
             )
     rows.flags.writeable = False

@@ -22,7 +22,7 @@ REASONS = {
     Status.TIME_LIMIT: "stopped by the time limit",
     Status.NODE_LIMIT: "stopped by the node limit",
     Status.INTERRUPTED: "interrupted",
-    Status.FEATURE_LIMIT: "too many variables could matter to form their matrix",
+    Status.FEATURE_LIMIT: "too many variables are left to form their matrix",
     Status.WORK_LIMIT: "the search gave up",
     Status.PROOF_LIMIT: "only steps that a certificate can record were used",
     Status.THRESHOLD: "the blocks are solved",
@@ -96,7 +96,7 @@ def counted(result: Result) -> str:
     """How many components, and what they explain together."""
     count, wanted = result.n_components, len(result.sparsity)
     found = f"{count} component{'' if count == 1 else 's'}"
-    found += f" of {wanted} asked for" if 0 < count < wanted else ""
+    found += f" of {wanted} requested" if 0 < count < wanted else ""
     found += asked(result)
     if not result.orthogonal:
         how = " by deflation" if result.method == "deflation" else ""
@@ -119,7 +119,7 @@ def asked(result: Result) -> str:
         said.append("with non-negative loadings")
     if "relation" in result.asked:
         disjoint = result.asked["relation"] == "disjoint"
-        said.append("that share no feature" if disjoint else "with uncorrelated scores")
+        said.append("that share no variable" if disjoint else "with uncorrelated scores")
     if count := result.asked.get("previous", 0):
         said.append(f"after {count} given vector{'' if count == 1 else 's'}")
     return "".join(f" {part}" for part in said)
@@ -276,7 +276,7 @@ _EXPLANATIONS = {
             "that are orthogonal to the components before it",
             "whose scores are uncorrelated with those of the components before it",
         ),
-        "The components need not be orthogonal.|What they explain does not add up. " + _CONDITIONAL,
+        "The components need not be orthogonal.|Their variances do not add up. " + _CONDITIONAL,
         _STOPPED.replace(
             "is orthogonal to all those found", "has scores uncorrelated with all those found"
         ),

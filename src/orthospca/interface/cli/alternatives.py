@@ -38,7 +38,7 @@ def alternatives(
 ) -> int:
     """List every choice of variables that is nearly as good as the best one.
 
-    Proves that the list is complete, or exits with 3.
+    Proves that the list is complete; if it may not be, the exit code is 3.
 
     For example:
 
@@ -47,7 +47,7 @@ def alternatives(
     `orthospca alternatives covariance.npy -p 10 --precomputed --proof -o near`, then
     `orthospca verify near/certificate.zip`
 
-    `orthospca fit --alternatives 1%` lists those of later components too, given the earlier ones.
+    `orthospca fit --alternatives 1%` also lists them for later components, given the earlier ones.
     """
     from orthospca.interface.alternatives import rows
     from orthospca.interface.cli.job import Job, files_of

@@ -16,8 +16,8 @@ Given = Annotated[
     Path,
     typer.Argument(
         metavar="LOADINGS",
-        help="The components, in rows or in columns: CSV as R writes it, loadings.csv of `fit`, or "
-        "any other format of DATA; names are matched.",
+        help="The components, in rows or in columns: CSV as R writes it, loadings.csv from `fit`, "
+        "or any format that DATA may have; variables are matched by name.",
     ),
 ]
 
@@ -27,7 +27,7 @@ class Judging:
     """What is compared."""
 
     objective: Objective = of_command(
-        "stagewise: each component; joint: also search for the best set, which takes long.",
+        "stagewise: each component; joint: also search for the best set, which takes longer.",
         default=Objective.STAGEWISE,
         metavar="OBJECTIVE",
     )
@@ -48,8 +48,8 @@ def audit(
 ) -> int:
     """Measure how far the components of any tool are from the best ones.
 
-    Each is compared with a proved bound on every component with as few variables that is orthogonal
-    to those before it.
+    Each component is compared with a proved bound on all components that have as many nonzeros and
+    are orthogonal to those before it.
 
     For example:
 

@@ -46,8 +46,8 @@ class Fitting(Solver):
         metavar="METHOD",
     )
     objective: Objective = of_solver(
-        "stagewise: each is the best given those before it; lexicographic: likewise, ties "
-        "resolved in favour of later ones; joint: the largest total.",
+        "stagewise: each is the best given those before it; lexicographic: the same, with ties "
+        "resolved in favour of later ones; joint: the largest total variance.",
         default=Objective.STAGEWISE,
         metavar="OBJECTIVE",
     )
@@ -66,8 +66,8 @@ class Writing(Proving):
         metavar="COLUMN",
     )
     within: float | None = of_output(
-        "Also list all choices of variables within this share of each component's variance: 1% or "
-        "0.01.",
+        "Also list all choices of variables within this share of each component's variance, such "
+        "as 1%.",
         "--alternatives --within",
         **SHARE,
     )
@@ -85,7 +85,7 @@ def fit(
 ) -> int:
     """Find sparse components of a table of observations, or of a matrix.
 
-    Rows of DATA are observations, columns are variables; headers, row labels, text columns,
+    Rows of DATA are observations, columns are variables. Headers, row labels, text columns,
     separators and decimal commas are detected. With `--precomputed`, DATA is a symmetric matrix.
 
     For example:
@@ -107,7 +107,7 @@ def fit(
 
     `orthospca fit genes.csv -k 5 -p 10 --resume genes.zip` (run it again to continue)
 
-    Ctrl-C stops the search; the best components so far are shown and written, with their gaps.
+    Ctrl-C stops the search. The best components so far are shown and written, with their gaps.
     """
     from orthospca import Status
     from orthospca.interface import alternatives, display, report

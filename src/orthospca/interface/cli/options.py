@@ -154,8 +154,8 @@ class Constraints(Features):
     """The same, and how components are related."""
 
     relation: Relation = of_features(
-        "orthogonal; disjoint: each variable serves only one component; or uncorrelated: the "
-        "scores are, and the loadings need not be orthogonal.",
+        "orthogonal: loadings are orthogonal; disjoint: each variable serves only one component; "
+        "uncorrelated: scores are uncorrelated, and loadings need not be orthogonal.",
         default=Relation.ORTHOGONAL,
         metavar="RELATION",
     )
@@ -196,8 +196,8 @@ class Reading:
         "--correlation/--covariance",
     )
     precomputed: bool | None = of_input(
-        "DATA is a symmetric matrix, or observations (the default; you are asked if it looks like "
-        "a matrix).",
+        "DATA is a symmetric matrix, or observations (the default, but you are asked if it looks "
+        "like a matrix).",
         "--precomputed/--observations",
     )
     label: list[str] | None = of_input(
@@ -275,7 +275,7 @@ class Draws:
     """Which other rows are asked."""
 
     bootstrap: bool = of_rows(
-        "Draw all rows with replacement instead of half of them without.",
+        "Draw as many rows as there are, with replacement, not half of them.",
         "--bootstrap",
         default=False,
     )

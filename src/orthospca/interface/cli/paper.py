@@ -13,7 +13,9 @@ class Paper:
     """How much, and where to."""
 
     output: Path = of_folder(
-        help="For the CSV files and pictures.", default=Path("orthospca-out/paper"), panel=None
+        help="Folder for the CSV files and pictures.",
+        default=Path("orthospca-out/paper"),
+        panel=None,
     )
     quick: bool = of_command(
         "Smaller sparsities and samples; takes a few seconds.", "--quick", default=False
@@ -24,8 +26,8 @@ class Paper:
 def paper(*, asked: Paper) -> int:
     """Repeat the experiments of Cheng and Hu on colon-cancer genes, and some they left out.
 
-    The data are not bundled: the environment variable ORTHOSPCA_DATA names their folder, or pooch
-    downloads them.
+    The data are not bundled. Set the environment variable ORTHOSPCA_DATA to their folder, or
+    install pooch to download them.
 
     For example: `ORTHOSPCA_DATA=~/data orthospca paper -o experiments`
     """

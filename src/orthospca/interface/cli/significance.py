@@ -25,7 +25,7 @@ class Permutations:
     n_permutations: int = of_rows(
         "Permutations for each component.", "-n --permutations", default=20
     )
-    level: float = of_rows("Largest p-value of a component that is more than noise.", default=0.05)
+    level: float = of_rows("Largest p-value that counts as more than noise.", default=0.05)
     random_state: int = of_rows("Random seed of the permutations.", "--seed", default=0, min=0)
 
 
@@ -52,8 +52,8 @@ def significance(
 ) -> int:
     """Test how many components are more than noise, to help choose -k.
 
-    Each column is permuted on its own; a component counts if its variance is above what is proved
-    to be the most that components of as many variables have in such data.
+    Each column is permuted independently. A component counts if its variance exceeds a proved bound
+    on all components with as many variables in the permuted data.
 
     For example:
 

@@ -31,8 +31,8 @@ DEFAULT_FOLDER = Path("orthospca-out")
 #: Variables up to which it is looked at once more whether a matrix is indefinite.
 MOST_EIGENVALUES = 1000
 #: What to do where one variable drowns the others.
-ADVICE = "use --correlation unless all variables are of one unit, or --covariance to say they are"
-ADVICE_ON_MATRIX = "give correlations instead unless all variables are of one unit"
+ADVICE = "use --correlation, or --covariance if all variables have the same unit"
+ADVICE_ON_MATRIX = "use a correlation matrix unless all variables have the same unit"
 #: Methods that need no matrix, however many variables there are.
 NEED_NO_MATRIX = ("branch-and-bound", "eigenvalue")
 

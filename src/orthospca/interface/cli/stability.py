@@ -39,8 +39,8 @@ def stability(
 ) -> int:
     """Count how often each variable is selected when rows are resampled.
 
-    A certified component is the best for these data; it says nothing about sampling noise. This
-    command does: it solves again on many resamples of the rows.
+    A certificate says nothing about sampling noise. This command solves again on many resamples of
+    the rows.
 
     For example:
 

@@ -50,9 +50,9 @@ def verify(
 ) -> int:
     """Check a certificate without trusting the solver that wrote it.
 
-    Exits with 0 if every claim in FILE is proved again, 1 if one is not, and 2 if this cannot be
-    decided (FILE cannot be read, or a limit was reached). The options for reading DATA are those of
-    `fit`.
+    The exit code is 0 if every claim in FILE is proved again, 1 if one is not, and 2 if this cannot
+    be decided (FILE cannot be read, or a limit was reached). The options for reading DATA are those
+    of `fit`.
 
     For example:
 

@@ -124,10 +124,10 @@ def held_out(found: CrossValidation) -> XY:
         "held-out",
         f"Variance of {together(count)}, {found.n_folds}-fold",
         f"{found.n_folds} folds of {found.n_samples} rows. Components, means and scales come from "
-        f"the rows outside a fold; its own rows are measured: their variance along {whose}, as "
-        f"a share of their total. {best} variables are the fewest within one standard error of the "
-        f"best, and {found.elbow} the fewest with 90 % of it. Folds share most of their rows, so "
-        "the error is only a guide.",
+        f"the rows outside a fold. The share is the variance of its own rows along {whose}, "
+        f"relative to their total. {best} variables are the fewest within one standard error of "
+        f"the best, and {found.elbow} the fewest with 90 % of it. Folds share most of their rows, "
+        "so the error is only a guide.",
         [
             Band("± 1 s.e.", p, lower, upper=upper),
             Line("in the rows fitted", p, fitted, tone=-1),
@@ -165,9 +165,10 @@ def selection(found: Stability, most: int, least: float = 0.0) -> Grid:
     return Grid(
         f"stability-{found.result.sparsity[0]}",
         "How often variables are selected",
-        f"Share of {found.n_resamples} resamples in which a variable is selected; what is framed "
-        "is in the components of all rows. Below or above a column is the number of the component, "
-        "and its stability: 1 if every resample selects the same variables, 0 as by chance.",
+        f"Share of {found.n_resamples} resamples in which a variable is selected. Framed variables "
+        "are in the components of all rows. Each column is labelled with the number of the "
+        "component and its stability: 1 if every resample selects the same variables, 0 if as at "
+        "random.",
         found.frequencies[:, rows].T,
         [found.feature_names[j] for j in rows],
         [f"{k}: {in_words(s)}" for k, s in zip(numbers, found.indices, strict=True)],
@@ -227,8 +228,8 @@ def alternatives(found: Alternatives, most: int, supports: int, number: int = 1)
         f"alternatives-{number}",
         f"{drawn} {within}" if count else "Alternatives",
         "A column is a choice of variables, the best one first; the bars say how many of all "
-        f"{len(found)} choices contain a variable. Variables that are never in the same column "
-        "stand in for each other; dark ones are in all.",
+        f"{len(found)} choices contain a variable. Variables that never share a column replace "
+        "each other; dark ones are in all choices.",
         inside[:, rows].T,
         found.names(rows),
         [str(i + 1) for i in range(count)],

@@ -40,9 +40,9 @@ def audited(found: Audit) -> XY:
     return XY(
         "audit",
         "Given components and what is possible",
-        "Bars: variance of each component as given. Strokes: what a component with as few "
-        "variables, orthogonal to those given before it, can have at most. A bar above its stroke "
-        "is not orthogonal to those before it, and counts variance that they have already.",
+        "Bars: variance of each component as given. Strokes: the most that a component with as "
+        "many variables, orthogonal to those before it, can have. If a bar is above its stroke, "
+        "the component is not orthogonal to those before it and repeats some of their variance.",
         marks,
         BY_COMPONENT,
         VARIANCE,
@@ -66,8 +66,8 @@ def against_noise(found: Significance) -> XY:
         "significance",
         "Components beside noise",
         "Line: variance of each component, hollow from the first that is not more than noise. "
-        "Points: proved bounds on a component of as many variables in data with the components "
-        "before projected out and each column permuted.",
+        "Points: proved bounds on a component with as many variables, after the components before "
+        "it were projected out and each column was permuted.",
         [Dots("permuted data", x, y, (), -1, "faint"), line],
         BY_COMPONENT,
         VARIANCE,

@@ -184,13 +184,13 @@ def gaps(result: Result, most: int | None = None) -> XY:
         look = Line("", times, values, tips, stage % TONES, step=True, dots=False)
         marks.append(replace(look, ending="all" if together else str(stage + 1)))
     caption = (
-        "How the distance between the component in hand and the proved bound closed. A line ends, "
+        "The gap between the best component so far and the proved bound, over time. A line ends, "
         "with the number of its component, where the certificate was complete or the search ended."
     )
     if together:
         caption = (
-            "How the distance between the total variance of the set in hand and the proved bound "
-            "of all sets closed."
+            "The gap between the total variance of the best set so far and the proved bound on all "
+            "sets, over time."
         )
     left_out = f"of {len(by_stage)} components, the {len(marks)} that took longest"
     return XY(
@@ -212,8 +212,8 @@ def angles(result: Result) -> Grid:
     return Grid(
         "cosines",
         f"Angles between components: largest |cos| is {largest}",
-        "|cos| of the angle between each two components; where there is no colour they are "
-        "orthogonal, up to rounding.",
+        "|cos| of the angle between each two components. Cells without colour are orthogonal, up "
+        "to rounding.",
         np.where(found > ROUNDING, found, 0.0),
         names,
         names,

@@ -76,7 +76,7 @@ def scatter(
         ]
         marks.append(Dots(group.name, x, points[:, -1].tolist(), tips, group.tone))
     count = sum(len(group.rows) for group in groups)
-    caption = "Each point is an observation; close points are alike in the variables named."
+    caption = "Each point is an observation; points close together are alike in these variables."
     across = "row" if one else axis_name(result, names, shown[0], width - 80.0)
     return XY(
         "scores",
@@ -117,8 +117,8 @@ def biplot(
         points,
         name="biplot",
         title="Biplot",
-        caption="The same plane with its variables: an arrow points where observations with large "
-        "values of a variable lie. A variable of one component only lies on its axis.",
+        caption="The same plane with its variables. An arrow points to where observations with "
+        "large values of a variable lie. A variable in only one component lies on its axis.",
         marks=[*faint, arrows],
         left_out=f"the {len(chosen)} largest of {len(chosen) + left_out} loadings are drawn"
         * bool(left_out),

@@ -33,32 +33,33 @@ MOST_SUPPORTS = 1000
 #: Components whose variables are shown by sparsity.
 MOST_COMPONENTS = 6
 NEAR = (
-    "Which other choices of variables come close. A list is complete where it is proved that no "
-    "other choice of as many variables comes as close."
+    "Which other choices of variables come close. A list is complete if it is proved that no other "
+    "choice of as many variables comes as close."
 )
 #: A gap up to which given components count as near the best.
 CLOSE, NEAR_THE_BEST = 0.01, "Near the best."
 AUDITED = (
-    "Each component is compared with every unit vector that uses no more variables and is "
-    "orthogonal to the components given before it. The upper bound is proved: none has more. The "
-    "gap is the bound, less the variance as given, as a share of it; |cos| is the largest with a "
-    "component before, and what a component adds is the variance of what is left when those "
-    "before are projected out. What is better in the place of a component is only about that "
-    "place: such components do not form a set."
+    "Each component is compared with all unit vectors that use no more variables and are "
+    "orthogonal to the given components before it. The upper bound is proved: none has more "
+    "variance. The gap is how far the bound is above the variance, relative to the variance. |cos| "
+    "is the largest cosine with an earlier component. What a component adds is its variance after "
+    "the earlier ones are projected out. Each better component is for its own place only: together "
+    "they do not form a set."
 )
 PERMUTED = (
-    "Each column is permuted on its own, so that the variables share nothing, after the components "
-    "before were projected out. The p-value is the share of permutations, and the data themselves, "
-    "in which a component of as many variables could have as much variance, by a proved bound."
+    "After the earlier components are projected out, each column is permuted independently, so "
+    "that the variables share nothing. The p-value is the share of permutations (counting the data "
+    "themselves as one) in which, by a proved bound, a component with as many variables could have "
+    "as much variance."
 )
 NOISE = (
     "A certificate says that no other choice of variables has more variance in these data. It says "
     "nothing about sampling noise: other rows from the same source might have led to other "
-    "variables. How much of the choice is repeated when rows are left out is shown here."
+    "variables. This panel shows how much of the choice recurs when rows are left out."
 )
 NOT_ASKED = (
-    "Held-out rows and stability were not asked for (--cv 5, --stability 50): what is here is "
-    "proved of these data, and says nothing about sampling noise."
+    "This report has neither held-out rows nor stability (--cv 5, --stability 50). What it shows "
+    "is proved for these data and says nothing about sampling noise."
 )
 
 
@@ -161,12 +162,12 @@ def _variance(
         drawn.append(figure(choosing.path_variance(found), numbers=numbers))
     if held_out is not None and held_out.n_folds:
         best = counted(held_out.suggested)
-        sentence = f"In rows held out, {best} are within one standard error of the best."
+        sentence = f"In held-out rows, {best} are within one standard error of the best."
         told.append(verdict(f"{best}.", sentence, True))
         drawn.append(figure(choosing.held_out(held_out), numbers=held_out.table()))
     elif held_out is None and not resampled:
         told.append(paragraph(NOT_ASKED, kind="note"))
-    return Panel("variance", "What more variables bring", (*told, side_by_side(*drawn)))
+    return Panel("variance", "What more variables add", (*told, side_by_side(*drawn)))
 
 
 def _variables(found: SparsityPath) -> Panel:
@@ -183,8 +184,8 @@ def _variables(found: SparsityPath) -> Panel:
     )
     if count > 1:
         lead += (
-            " A component is compared with the one in the same place for the sparsity before. "
-            "Later ones depend on those before them: all of their variables may change at once."
+            " Each component is compared with the one in the same place at the previous sparsity. "
+            "Later ones depend on those before them, so all of their variables may change at once."
         )
     if count > MOST_COMPONENTS:
         lead += f" The first {MOST_COMPONENTS} of {count} components are shown."

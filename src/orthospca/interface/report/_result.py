@@ -149,7 +149,7 @@ def _problem(section: Section) -> list[tuple[str, object]]:
     pairs: list[tuple[str, object]] = [
         ("data", named(section.source or "a matrix")),
         ("matrix", f"{section.matrix_kind}, {result.n_features} × {result.n_features}"),
-        ("components asked for", len(result.sparsity)),
+        ("components requested", len(result.sparsity)),
         ("objective", words.OBJECTIVES[result.objective]),
         ("nonzero loadings, at most", sparsity),
         ("method", FOR_SETS if together else METHODS.get(result.method, result.method)),
@@ -324,9 +324,8 @@ def _variance(section: Section) -> Panel:
 def _fewer_variables(section: Section) -> Panel:
     path, names = SparsityPath.of_first(section.result), section.names
     about = (
-        "The best first component for every smaller number of variables: the solver meets all of "
-        "them on its way, with their proofs. Where the line is flat, a sparser component does as "
-        "well."
+        "The best first component for every smaller number of variables, proved along the way. "
+        "Where the line is flat, a sparser component does as well."
     )
     drawn = [figure(choosing.path_variance(path, about), numbers=path.table())]
     X = path.loadings()
@@ -366,12 +365,12 @@ def _certificate(section: Section) -> Html:
         "div",
         element("h4", "Check it yourself"),
         paragraph(
-            f"The proof of {whose} is beside this report, in ",
+            f"The proof of {whose} is next to this report, in ",
             element("code", section.certificate),
-            ". The checker is one file of Python that needs NumPy and nothing of the program that "
-            "found the components; it computes everything anew. With ",
+            ". The checker is a short Python program that needs only NumPy, shares no code with "
+            "the solver and recomputes everything. With ",
             element("code", "--data", class_="flag"),
-            " it also checks that the matrix is that of the data. To check it:",
+            " it also checks that the matrix is that of the data. Run:",
         ),
         element("p", element("code", command), class_="copy"),
         facts([("SHA-256 of the matrix", element("code", certificate.sha256))], "long"),

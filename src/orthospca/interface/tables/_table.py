@@ -188,9 +188,9 @@ class Table:
         count = len(self.columns)
         if count > MOST_VARIABLES:
             raise TableError(
-                f"the file has {count} variables, and with more than {MOST_VARIABLES} their "
-                "matrix is too large to be formed, as --precomputed, --missing pairwise and the "
-                "methods 'enumeration' and 'deflation' need it"
+                f"the file has {count} variables; --precomputed, --missing pairwise and the "
+                "methods 'enumeration' and 'deflation' need their matrix, which is formed for at "
+                f"most {MOST_VARIABLES}"
             )
 
 
