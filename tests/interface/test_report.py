@@ -325,7 +325,7 @@ def test_how_to_check_it(tmp_path):
     part = section(result=result, certificate="certificate.zip")
     write_report(tmp_path / "r.html", [part])
     _, text = parse(tmp_path / "r.html")
-    assert "To check it: orthospca verify certificate.zip SHA-256 of the matrix" in text
+    assert "Run: orthospca verify certificate.zip SHA-256 of the matrix" in text
     assert f"SHA-256 of the matrix {result.certificate.sha256}" in text
     arrays = {name: a for name, a in result.certificate.arrays.items() if name != "matrix.npy"}
     without = replace(result, certificate=Certificate(result.certificate.manifest, arrays))
