@@ -63,13 +63,13 @@ class Search:
         # What holds for every vector of a size holds for those orthogonal to others too.
         firsts = sorted(set(sizes))
         self.total = len(firsts) + len(X) - 1 + self.together
-        learnt = None
+        self.learnt: WideProblem | None = None
         if isinstance(self.given, DataCovariance) and not is_formed(self.given, self.settings):
-            learnt = WideProblem(self.given, max(sizes), self.settings)
+            self.learnt = WideProblem(self.given, max(sizes), self.settings)
         bounds, results = {}, []
         links = Links(self.settings.tolerance, self.given)
         for p in firsts:
-            result = self._solve(p, self.settings, learnt, {"start": X[0]} if p == sizes[0] else {})
+            result = self._solve(p, self.settings, **({"start": X[0]} if p == sizes[0] else {}))
             bounds[p] = bound_of(result)
             if p == sizes[0]:
                 results.append(result)
@@ -82,10 +82,10 @@ class Search:
             asked: dict[str, Any] = {"previous": X[kept[kept < k]]}
             if cosines[k].max() <= NOT_ORTHOGONAL:
                 asked["start"] = X[k]
-            result = self._solve(sizes[k], self.settings, learnt, asked)
+            result = self._solve(sizes[k], self.settings, **asked)
             if result.stages and not self.settings.proof:  # which says what is certified
                 known = bounds[sizes[k]]
-                if learnt is not None:
+                if self.learnt is not None:
                     known = min(known, ordinary_bound(self.given, 1, few, asked["previous"]))
                 result = links.with_upper(result, known)
             results.append(result)
@@ -109,17 +109,12 @@ class Search:
             "status": worst([r.status for r in results], self.stopped),
         }
 
-    def _solve(
-        self,
-        sparsity: int | list[int],
-        settings: Settings,
-        learnt: WideProblem | None,
-        asked: dict[str, Any],
-    ) -> Result:
+    def _solve(self, sparsity: int | list[int], settings: Settings, **asked: Any) -> Result:
         """Search one stage, or a set, in its share of the time."""
         share = Share(self.end, max(self.total - len(self.done), 1))
         settings = share.of(settings, time.perf_counter())
         hear = heartbeat(self.callback, self.done, self.total)
+        learnt = self.learnt if isinstance(sparsity, int) else None
         given = (self.given, sparsity, np.size(sparsity), settings)
         result = solve_with(*given, 0.0, hear, learnt, names=self.names, asked=asked)
         self.done.append(result)
@@ -135,7 +130,7 @@ class Search:
         upper = min(upper, ordinary_bound(self.given, len(sizes), self.settings.tuning.wide.few))
         if self.together:
             settings = replace(self.settings, objective=Objective.JOINT, proof=False)
-            known = self._solve(sizes, settings, None, {}).joint_upper_bound
+            known = self._solve(sizes, settings).joint_upper_bound
             upper = upper if math.isnan(known) else min(upper, known)
         return upper
 

@@ -89,13 +89,11 @@ class NearSearch:
             settings = replace(settings, proof=True)
             data = WideProblem(Q, self.size, settings)
             self._stages = WideStages(data, settings, watch)
-            members = np.ones(self.n, dtype=bool)
-            members[demand.excluded] = False
+            members = ~np.isin(self._places, demand.excluded)
             self._view = data.view(Request(self.size, previous, demand=demand), members)
         else:
             self._stages = MatrixStages(Q, settings, watch)
-            stage = self.request.stage_of(Q)
-            part, self._places = stage.without_spent_features()
+            part, self._places = self.request.stage_of(Q).without_spent_features()
             self._banned = self._spent[:0]
             self._view = MatrixView(part)
 
@@ -155,13 +153,9 @@ class NearSearch:
         found = self._view.whole([x for _, x in pairs], listed.features)
         found = [best.embedded(self._places, self.n) for best in found]
         order = sorted(range(len(found)), key=lambda i: -found[i].value)
-        return Near(
-            [self._places[listed.features[pairs[i][0]]] for i in order],
-            np.array([found[i].value for i in order]),
-            level,
-            note,
-            tuple(found[i] for i in order),
-        )
+        supports = [self._places[listed.features[pairs[i][0]]] for i in order]
+        ordered = tuple(found[i] for i in order)
+        return Near(supports, np.array([x.value for x in ordered]), level, note, ordered)
 
     def _with_best(self, near: Near, best: Candidate, most: int) -> Near:
         """A list that was cut short begins with the best support all the same."""

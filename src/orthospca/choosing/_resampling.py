@@ -151,11 +151,12 @@ class Asked:
             whole = DataCovariance(values, correlation=correlation)
         except InputError as error:
             raise InputError(str(error).replace("data", "X", 1)) from None
-        data = (values, correlation, names, time.perf_counter() - began)
+        seconds = time.perf_counter() - began
         limits = validate_sparsities(sparsities, n) if several else [sparsities]
         count = validate_integer("n_components", n_components, 1, n, "the number of features")
         demands = Demands.validate(validate_sparsity(limits[0], count, n), n, names, **beyond)
-        return cls(*data, limits, count, settings, end, demands, several), whole
+        told = (limits, count, settings, end, demands, several)
+        return cls(values, correlation, names, seconds, *told), whole
 
     @property
     def by_rungs(self) -> bool:
@@ -174,21 +175,15 @@ class Asked:
         self, covariance: DataCovariance, settings: Settings, hear: Callable[..., bool] | None
     ) -> list[Result]:
         """Find the components, for each sparsity."""
+        about = (self.n_components, settings, 0.0, hear)
         if self.several:
-            given = (covariance, self.sparsities, self.n_components, settings)
-            path = path_with(*given, 0.0, hear, self.names, self.demands)
+            path = path_with(covariance, self.sparsities, *about, self.names, self.demands)
             return list(path.results)
-        (sparsity,) = self.sparsities
-        given = (covariance, sparsity, self.n_components, settings)
-        return [solve_with(*given, callback=hear, names=self.names, asked=self.demands)]
+        (limit,) = self.sparsities
+        return [solve_with(covariance, limit, *about, names=self.names, asked=self.demands)]
 
     def fit(
-        self,
-        keep: Callable[..., T],
-        part: IntArray,
-        others: Sequence[Any],
-        share: Share,
-        hear: Callable[..., bool] | None,
+        self, keep: Callable[..., T], part: IntArray, others: Sequence[Any], share: Share, hear: Any
     ) -> T | str | None:
         """Keep something of the components of some rows; see :func:`run_all` if there are none."""
         if share.is_over(self.seconds):
@@ -212,12 +207,10 @@ class Asked:
         callback: Counter | None,
     ) -> tuple[list[T], Status | None]:
         """Fit each part of the rows, with what else belongs to it; see :func:`run_all`."""
-        if any(result.status is Status.INTERRUPTED for result in known):
-            return [], Status.INTERRUPTED
         asked = self
         if not self.by_rungs:
             # Supports that are good ones in all rows.
             start = tuple(component.support for result in known for component in result)
             asked = replace(self, settings=replace(self.settings, start=start))
         jobs = [(keep, part, others) for part, *others in parts]
-        return run_all(asked.fit, jobs, self.end, self.settings.n_jobs, callback)
+        return run_all(asked.fit, jobs, self.end, self.settings.n_jobs, callback, known)

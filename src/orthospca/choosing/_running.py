@@ -6,6 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from orthospca.choosing.selection import Counter
 from orthospca.model.journal import HEARTBEAT
 from orthospca.model.printing import verbosity
-from orthospca.model.result import Status
+from orthospca.model.result import Result, Status
 from orthospca.model.settings import Settings
 
 T = TypeVar("T")
@@ -66,6 +67,7 @@ def run_all(
     end: float,
     n_jobs: int | None,
     callback: Counter | None,
+    known: Sequence[Result],
 ) -> tuple[list[T], Status | None]:
     """Do the jobs, in order; Ctrl-C, the callback and a limit leave those that are done.
 
@@ -83,6 +85,8 @@ def run_all(
         None all cores are used, as soon as starting processes is seen to pay.
     callback : callable or None
         Called after each job, and meanwhile where jobs are done one by one.
+    known : sequence of Result
+        What was found before; where that was interrupted, no job is begun.
 
     Returns
     -------
@@ -90,25 +94,25 @@ def run_all(
         What came out, and why something was left undone, if it was.
     """
     done: list[T] = []
-    asked = False
+    asked = any(result.status is Status.INTERRUPTED for result in known)
+    if asked:
+        return done, Status.INTERRUPTED
     hear = None if callback is None else heartbeat(callback, done, len(jobs))
     with warnings.catch_warnings():
         # Jobs that are given up are no news to whoever gave them up.
         warnings.filterwarnings("ignore", ".*cancelled.*", category=UserWarning)
-        outcomes = _outcomes(work, jobs, end, n_jobs, hear)
         try:
-            for outcome in outcomes:
-                asked = outcome is None
-                if outcome is None or isinstance(outcome, str):
-                    break
-                done.append(outcome)
-                asked = callback is not None and bool(callback(len(done), len(jobs)))
-                if asked:
-                    break
+            with closing(_outcomes(work, jobs, end, n_jobs, hear)) as outcomes:
+                for outcome in outcomes:
+                    asked = outcome is None
+                    if outcome is None or isinstance(outcome, str):
+                        break
+                    done.append(outcome)
+                    asked = callback is not None and bool(callback(len(done), len(jobs)))
+                    if asked:
+                        break
         except KeyboardInterrupt:
             asked = True
-        finally:
-            outcomes.close()
     if len(done) == len(jobs):
         return done, None
     return done, Status.INTERRUPTED if asked else Status.TIME_LIMIT

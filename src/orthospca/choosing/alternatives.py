@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -30,7 +29,7 @@ from orthospca.model.validation import (
 )
 from orthospca.numerics.rigor import ORTHOGONALITY
 from orthospca.numerics.threads import single_threaded_blas
-from orthospca.paths.shown import Shown, Table
+from orthospca.paths.shown import Shown, Table, plain
 from orthospca.routes import certified_by, formed_in_time, is_formed
 from orthospca.search.stages import images_of
 
@@ -107,19 +106,11 @@ class Alternatives(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return the list as plain data, for JSON."""
         used = np.flatnonzero(self.frequencies > 0)
-        return {
-            "tolerance": self.tolerance,
-            "level": self.level if math.isfinite(self.level) else None,
-            "complete": self.complete,
-            "note": self.note,
-            "supports": [
-                {"variance": float(variance), "features": self.names(support)}
-                for support, variance in zip(self.supports, self.variances, strict=True)
-            ],
-            "frequencies": dict(
-                zip(self.names(used), self.frequencies[used].tolist(), strict=True)
-            ),
-        }
+        pairs = zip(self.variances.tolist(), self.supports, strict=True)
+        shares = zip(self.names(used), self.frequencies[used].tolist(), strict=True)
+        told = {x: plain(getattr(self, x)) for x in ("tolerance", "level", "complete", "note")}
+        supports = [{"variance": v, "features": self.names(support)} for v, support in pairs]
+        return {**told, "supports": supports, "frequencies": dict(shares)}
 
     def _claim(self) -> str:
         """How many there are, and whether that is all."""
@@ -128,10 +119,6 @@ class Alternatives(Shown):
         number = f"{len(self)} support{'' if len(self) == 1 else 's'}"
         claim = "and it is proved that there is no other" if self.complete else self.note
         return f"{number} within {100 * self.tolerance:.3g} % of the best variance, {claim}"
-
-    def _shared(self) -> str:
-        """What all of them have in common."""
-        return f"in all of them: {', '.join(self.names(self.in_all)) or 'none'}"
 
     def table(self, most: int = MOST_ROWS) -> Table:
         """Return a row for each of the best supports.
@@ -147,7 +134,9 @@ class Alternatives(Shown):
         }
         names = [self.names(support) for support in self.supports[:most]]
         told = [f"… and {len(self) - most} more"] if len(self) > most else []
-        told += [self._claim(), *([self._shared()] if len(self) > 1 else [])]
+        told.append(self._claim())
+        if len(self) > 1:
+            told.append(f"in all of them: {', '.join(self.names(self.in_all)) or 'none'}")
         return Table("Choices of features", columns, "; ".join(told), names, "features")
 
     def below_best(self) -> list[str]:
@@ -223,9 +212,8 @@ def alternatives(
     """
     tolerance = validate_nonnegative("tolerance", tolerance)
     most = validate_integer("max_supports", max_supports, 1)
-    settings = Settings.validate(
-        gap=gap, time_limit=time_limit, n_jobs=n_jobs, callback=callback, proof=proof
-    )
+    limits: dict[str, Any] = {"gap": gap, "time_limit": time_limit, "n_jobs": n_jobs}
+    settings = Settings.validate(**limits, callback=callback, proof=proof)
     watch = settings.watch(callback)
     problem = Problem.validate(Q, sparsity)
     Q = problem.covariance
@@ -244,17 +232,16 @@ def alternatives(
         formed = is_formed(Q, settings, demands=demands)
     # What is left of the relation are features, or vectors that the others are orthogonal to.
     demands = replace(demands, previous=None, relation=Relation.ORTHOGONAL)
-    if isinstance(Q, DataCovariance) and formed:
-        with watch.listening():
-            matrix = formed_in_time(Q, settings, watch)
-        Q = Q if matrix is None else matrix
-    problem = replace(problem, covariance=Q, demands=demands)
     with watch.listening(), single_threaded_blas():
+        if isinstance(Q, DataCovariance) and formed:
+            matrix = formed_in_time(Q, settings, watch)
+            Q = Q if matrix is None else matrix
         certified = certified_by(Q) if settings.proof else None
         if uncorrelated:
             if isinstance(Q, DataCovariance):
                 raise InputError(f"time_limit must be long enough to read Q, got {time_limit}")
             before = images_of(Q, before)
+        problem = replace(problem, covariance=Q, demands=demands)
         near = NearSearch(problem, before, settings, watch).run(tolerance, most)
     certificate = None
     if certified is not None and not near.note:
@@ -262,18 +249,8 @@ def alternatives(
         pairs, limit = list(zip(near.supports, near.bests, strict=True)), problem.sparsity[0]
         given = (*certified, limit, before.T, pairs, tolerance, near.proved, near.rungs)
         certificate = make_list_certificate(*given, demands.manifest())
-    return Alternatives(
-        tuple(near.supports),
-        near.values,
-        not near.note,
-        tolerance,
-        near.level,
-        problem.n_features,
-        names,
-        near.note,
-        watch.clock.elapsed,
-        certificate,
-    )
+    listed = (tuple(near.supports), near.values, not near.note, tolerance, near.level)
+    return Alternatives(*listed, n, names, near.note, watch.clock.elapsed, certificate)
 
 
 def _orthonormal(previous: Any, n: int, proof: bool) -> Array:

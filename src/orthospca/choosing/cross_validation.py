@@ -153,14 +153,9 @@ class CrossValidation(Shown):
     def to_frame(self) -> Any:
         """Return a data frame of pandas, a row for each sparsity."""
         pandas = views.pandas_or_error("CrossValidation.to_frame")
-        return pandas.DataFrame(
-            {
-                "held_out": self.mean,
-                "standard_error": self.standard_error,
-                "fitted": self.fitted_mean,
-            },
-            index=pandas.Index(self.sparsities, name="sparsity"),
-        )
+        columns = {"held_out": self.mean, "standard_error": self.standard_error}
+        index = pandas.Index(self.sparsities, name="sparsity")
+        return pandas.DataFrame({**columns, "fitted": self.fitted_mean}, index=index)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python objects, as JSON has them."""
@@ -255,10 +250,8 @@ def _folds(cv: Any, m: int, groups: Any, random_state: Any) -> Sequence[tuple[In
         splitter = KFold(number, shuffle=True, random_state=random_state)
     else:
         splitter = check_cv(cv)
-    pairs = [
-        (np.asarray(train), np.asarray(test))
-        for train, test in splitter.split(np.zeros((m, 1)), groups=groups)
-    ]
+    folds = splitter.split(np.zeros((m, 1)), groups=groups)
+    pairs = [(np.asarray(train), np.asarray(test)) for train, test in folds]
     if not pairs:
         raise InputError("cv must have at least one fold, got none")
     for train, test in pairs:

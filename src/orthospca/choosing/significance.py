@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -224,10 +224,7 @@ def significance(
         for k, Z in enumerate(_projected(asked.values, whole, result))
         for b in range(count)
     ]
-    done: list[float] = []
-    stopped: Status | None = Status.INTERRUPTED
-    if result.status is not Status.INTERRUPTED:
-        done, stopped = run_all(_bound, jobs, end, settings.n_jobs, callback)
+    done, stopped = run_all(_bound, jobs, end, settings.n_jobs, callback, [result])
     null = np.full((len(result), count), math.nan)
     null.flat[: len(done)] = done
     return Significance(result, null, level, whole.n_samples, worst([], stopped))
@@ -256,29 +253,21 @@ def _projected(values: Any, whole: DataCovariance, result: Result) -> list[Array
 
 
 def _bound(
-    Z: Array,
-    sparsity: int,
-    variance: float,
-    seed: np.random.SeedSequence,
-    settings: Settings,
-    share: Share,
-    hear: Callable[..., bool] | None,
+    Z: Array, sparsity: int, variance: float, seed: Any, settings: Settings, share: Share, hear: Any
 ) -> float | str | None:
     """Bound the first component of permuted columns; see ``run_all`` where there is none."""
-    permuted, upper = None, math.inf
-    asked = settings.tolerance.gap
+    if share.is_over():
+        return TOO_LATE
+    began, upper, asked = time.perf_counter(), math.inf, settings.tolerance.gap
+    permuted = DataCovariance(np.random.default_rng(seed).permuted(Z, axis=0))
     for gap in (max(COARSE, asked), asked):
-        if share.is_over():
-            break
-        began = time.perf_counter()
-        if permuted is None:
-            permuted = DataCovariance(np.random.default_rng(seed).permuted(Z, axis=0))
         own = replace(share.of(settings, began), tolerance=Tolerance(0.0, gap))
         result = solve_with(permuted, sparsity, 1, own, callback=hear)
         if result.status is Status.INTERRUPTED:
             return None
         if result.stages:
             upper = min(upper, float(result.upper_bounds[0]))
-        if upper < CLEARLY * variance or gap <= asked:
+        if upper < CLEARLY * variance or gap <= asked or share.is_over():
             break
+        began = time.perf_counter()
     return upper if math.isfinite(upper) else TOO_LATE

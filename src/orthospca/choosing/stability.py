@@ -28,8 +28,8 @@ __all__ = ["Stability", "StabilityPath", "match_components", "stability", "stabi
 #: What components in the same place are preferred by, where nothing else decides.
 TIE = 1e-9
 
-#: Components of one resample for each sparsity, with the status of each fit.
-Fit = list[tuple[csr_array, Status]]
+#: Components of one resample, with the status of the fit.
+Kept = tuple[csr_array, Status]
 
 
 def stability(
@@ -179,10 +179,9 @@ def _resample(
     refuse_nothing(reference, asked.settings)
     fits, stopped = asked.fit_all(_kept, [(part,) for part in parts], reference, callback)
     drawn = {"n_rows": len(parts[0]), "n_samples": m, "bootstrap": bool(draws[1])}
-    return [
-        _count(result, [fit[i] for fit in fits], stopped, drawn)
-        for i, result in enumerate(reference)
-    ]
+    of_each = zip(*fits, strict=True) if fits else [()] * len(reference)
+    pairs = zip(reference, of_each, strict=True)
+    return [_count(result, found, stopped, drawn) for result, found in pairs]
 
 
 def _size(fraction: Any, bootstrap: bool, m: int) -> int:
@@ -202,16 +201,13 @@ def _size(fraction: Any, bootstrap: bool, m: int) -> int:
     return size
 
 
-def _kept(asked: Asked, covariance: DataCovariance, results: list[Result]) -> Fit:
+def _kept(asked: Asked, covariance: DataCovariance, results: list[Result]) -> list[Kept]:
     """Keep the components of a resample."""
     return [(csr_array(result.components), result.status) for result in results]
 
 
 def _count(
-    result: Result,
-    fits: list[tuple[csr_array, Status]],
-    stopped: Status | None,
-    drawn: dict[str, Any],
+    result: Result, fits: Sequence[Kept], stopped: Status | None, drawn: dict[str, Any]
 ) -> Stability:
     """Match the components of each resample, and count which features they use."""
     K, n = result.n_components, result.n_features
@@ -226,14 +222,13 @@ def _count(
             counts[k] += its
             similarities[b, k] = cosine
             overlaps[b, k] = (own & its).sum() / (own | its).sum()
-    done = max(len(fits), 1)
-    statuses = [status for _, status in fits]
+    done, statuses = max(len(fits), 1), [status for _, status in fits]
     return Stability(
-        result=result,
-        frequencies=counts / done,
-        overall=anywhere / done,
-        similarities=similarities,
-        overlaps=overlaps,
+        result,
+        counts / done,
+        anywhere / done,
+        similarities,
+        overlaps,
         n_resamples=len(fits),
         certified=sum(status.finished for status in statuses),
         status=worst([result.status, *statuses], stopped),
@@ -259,6 +254,5 @@ def match_components(reference: Array, components: csr_array) -> list[tuple[int,
     cosines = np.abs(components @ reference.T).T
     preferred = cosines + TIE * np.eye(*cosines.shape)
     left, right = linear_sum_assignment(preferred, maximize=True)
-    return [
-        (int(k), int(i), min(float(cosines[k, i]), 1.0)) for k, i in zip(left, right, strict=True)
-    ]
+    pairs = zip(left.tolist(), right.tolist(), strict=True)
+    return [(k, i, min(float(cosines[k, i]), 1.0)) for k, i in pairs]

@@ -79,22 +79,20 @@ class SparsityPath(Shown):
         cls, results: tuple[Result, ...], count: int, status: Status, runtime: float = 0.0
     ) -> SparsityPath:
         """The path through some results of so many components, by ascending sparsity."""
-        tables = {
-            n: np.full((len(results), count), math.nan)
-            for n in ("variances", "upper_bounds", "gaps")
-        }
-        for name, table in tables.items():
-            for row, result in zip(table, results, strict=True):
-                row[: result.n_components] = getattr(result, name)
+        tables = np.full((3, len(results), count), math.nan)
+        for i, result in enumerate(results):
+            own = (result.variances, result.upper_bounds, result.gaps)
+            tables[:, i, : result.n_components] = own
         reached = tuple(result.sparsity[0] for result in results)
-        return cls(reached, **tables, results=results, status=status, runtime=runtime)
+        return cls(reached, tables[0], tables[1], tables[2], results, status, runtime)
 
     @classmethod
     def of_first(cls, result: Result) -> SparsityPath:
         """The path that the first component of a result was found on."""
+        points = zip(result.path_sparsities, result.path, strict=True)
         results = tuple(
             replace(result, stages=(c,), sparsity=(p,), status=c.status, objective="stagewise")
-            for p, c in zip(result.path_sparsities, result.path, strict=True)
+            for p, c in points
         )
         finished = all(c.status.finished for c in result.path)
         return cls.of(results, 1, Status.OPTIMAL if finished else result.status, result.runtime)
@@ -171,22 +169,13 @@ class SparsityPath(Shown):
         10: ('area error', 'radius error', 'perimeter error') enter,
         ('worst concave points', 'mean concavity') leave
         """
-        found = []
-        before: Array | None = None
-        previous = None
-        for sparsity, row in zip(self.sparsities, self.loadings(component), strict=True):
-            old = np.zeros(len(row)) if before is None else before
-            found.append(
-                Change(
-                    sparsity,
-                    previous,
-                    entered=self._named(row, old == 0),
-                    left=self._named(old, row == 0),
-                    stayed=self._named(row, old != 0),
-                )
-            )
-            before, previous = row, sparsity
-        return tuple(found)
+        X = self.loadings(component)
+        before = np.vstack([np.zeros_like(X[:1]), X[:-1]])
+        steps = zip(self.sparsities, (None, *self.sparsities), X, before, strict=False)
+        return tuple(
+            Change(q, p, self._named(x, o == 0), self._named(o, x == 0), self._named(x, o != 0))
+            for q, p, x, o in steps
+        )
 
     def _named(self, row: Array, among: Any) -> tuple[str, ...]:
         """Names of the features that a row uses, among some of them; the largest first."""
@@ -236,23 +225,14 @@ class SparsityPath(Shown):
         """
         pandas = views.pandas_or_error("SparsityPath.to_frame")
         changes = [self.changes(k) for k in range(self.variances.shape[1])]
-        rows = [
-            {
-                "sparsity": sparsity,
-                "component": k + 1,
-                "variance": component.variance,
-                "explained_variance_ratio": float(result.explained_variance_ratio[k]),
-                "upper_bound": component.upper_bound,
-                "gap": component.gap,
-                "status": component.status.value,
-                "features": tuple(name for name, _ in views.loadings(result, component)),
-                "entered": changes[k][i].entered,
-                "left": changes[k][i].left,
-            }
-            for i, (sparsity, result) in enumerate(zip(self.sparsities, self.results, strict=True))
-            for k, component in enumerate(result)
-        ]
-        return pandas.DataFrame(rows)
+        frames = []
+        for i, (sparsity, result) in enumerate(zip(self.sparsities, self.results, strict=True)):
+            frame = views.frame(result, "components").reset_index()
+            frame.insert(0, "sparsity", sparsity)
+            frame["entered"] = [changes[k][i].entered for k in range(len(result))]
+            frame["left"] = [changes[k][i].left for k in range(len(result))]
+            frames.append(frame.drop(columns="nodes"))
+        return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
 
 
 def _in_short(sparsities: tuple[int, ...]) -> str:
