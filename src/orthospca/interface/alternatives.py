@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,22 +20,15 @@ def to_each(
     n_jobs: int | None,
 ) -> list[Alternatives]:
     """The alternatives to each component, given those before it; Ctrl-C leaves the others out."""
-    left = math.inf if time_limit is None else time_limit
     found: list[Alternatives] = []
+    asked: dict[str, Any] = {"n_jobs": n_jobs, "feature_names": result.feature_names}
     for k in range(result.n_components):
-        share = left / (result.n_components - k)
-        each = alternatives(
-            Q,
-            result.sparsity[k],
-            tolerance,
-            **_given_those_before(result, k),
-            time_limit=share if math.isfinite(share) else None,
-            n_jobs=n_jobs,
-            feature_names=result.feature_names,
-        )
-        found.append(each)
-        left = max(left - each.runtime, 0.0)
-        if "interrupted" in each.note:
+        if time_limit is not None:
+            left = max(time_limit - sum(each.runtime for each in found), 0.0)
+            asked["time_limit"] = left / (result.n_components - k)
+        given = asked | _given_those_before(result, k)
+        found.append(alternatives(Q, result.sparsity[k], tolerance, **given))
+        if "interrupted" in found[-1].note:
             break
     return found
 

@@ -46,10 +46,7 @@ def unless_refused(folder: Path | None) -> Iterator[None]:
     """
     made = []
     if folder is not None:
-        path = folder
-        while not path.exists():
-            made.append(path)
-            path = path.parent
+        made = [path for path in (folder, *folder.parents) if not path.exists()]
         make_folder(folder)
     try:
         yield

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from orthospca._typing import Array
+from orthospca.interface.plots.text import plain
 
 #: How many colours there are.
 TONES = 8
@@ -36,23 +38,19 @@ def grouped(labels: tuple[str, ...] | None, kept: list[int]) -> list[Group]:
     if numbers is not None:
         edges = np.unique(np.quantile(numbers, np.linspace(0.0, 1.0, PARTS + 1)))
         part = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+        rows = np.array(kept)
         return [
-            Group(
-                f"{_written(edges[g])} to {_written(edges[g + 1])}",
-                [i for i, own in zip(kept, part, strict=True) if own == g],
-                TONES + g,
-            )
-            for g in range(len(edges) - 1)
+            Group(f"{plain(low)} to {plain(high)}", rows[part == g].tolist(), TONES + g)
+            for g, (low, high) in enumerate(pairwise(edges))
         ]
     counts = Counter(given)
-    frequent = [
-        name for name, _ in counts.most_common(TONES if len(counts) <= TONES else TONES - 1)
-    ]
+    most = TONES if len(counts) <= TONES else TONES - 1
+    frequent = sorted(name for name, _ in counts.most_common(most))
     found = [
         Group(name or "(empty)", [i for i in kept if labels[i] == name], tone)
-        for tone, name in enumerate(sorted(frequent))
+        for tone, name in enumerate(frequent)
     ]
-    rest = [i for i in kept if labels[i] not in set(frequent)]
+    rest = [i for i in kept if labels[i] not in frequent]
     if rest:
         # Painted first, so that they cover none of the others.
         found.insert(0, Group(f"{len(counts) - len(frequent)} others", rest, -1))
@@ -68,7 +66,3 @@ def _numbers(labels: list[str]) -> Array | None:
     except ValueError:
         return None
     return values if np.isfinite(values).all() else None
-
-
-def _written(number: float) -> str:
-    return f"{number:.4g}".replace("-", "−")

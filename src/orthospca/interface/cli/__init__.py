@@ -85,20 +85,13 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+VERSION = typer.Option(
+    "--version", "-V", metavar="", callback=_version, is_eager=True, help="Show the version."
+)
+
+
 @app.callback()
-def _options(
-    wanted: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            "-V",
-            metavar="",
-            callback=_version,
-            is_eager=True,
-            help="Show the version.",
-        ),
-    ] = False,
-) -> None:
+def _options(wanted: Annotated[bool, VERSION] = False) -> None:
     pass
 
 

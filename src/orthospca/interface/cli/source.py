@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 
@@ -57,26 +57,23 @@ class Source:
 
     def read(self, method: str = "branch-and-bound") -> tuple[Table, Array | DataCovariance]:
         """The table, and what to solve: the matrix, or the data that define it."""
-        how, table, correlation = self.how, self._table, bool(self.how.correlation)
+        table, correlation = self._table, bool(self.how.correlation)
         if self.is_matrix:
             Q = table.square()
             return self._noted(table, np.diagonal(Q), ADVICE_ON_MATRIX), Q
-        table = complete(table, how.missing).varying()
-        if table.has_missing:
-            Q = table.matrix(correlation)
-            table = _judged(table, Q)
-        elif method in NEED_NO_MATRIX:
+        table = complete(table, self.how.missing).varying()
+        if method in NEED_NO_MATRIX and not table.has_missing:
             data = table.data_covariance(correlation)
             return self._noted(table, data.diagonal), data
-        else:
-            Q = table.matrix(correlation)
+        Q = table.matrix(correlation)
+        if table.has_missing:
+            table = _judged(table, Q)
         return self._noted(table, np.diagonal(Q)), Q
 
     def _noted(self, table: Table, variances: Array, advice: str = ADVICE) -> Table:
         """The table with a notice if variances differ much, unless it was said what is meant."""
         seen = unevenness(variances, table.columns) if self.how.correlation is None else ""
-        notice = [f"{seen}: {advice}"] if seen else []
-        return replace(table, notices=(*table.notices, *notice))
+        return table.noted(f"{seen}: {advice}") if seen else table
 
     @cached_property
     def file(self) -> File:
@@ -175,5 +172,4 @@ def _judged(table: Table, Q: Array) -> Table:
         return table
     values = np.linalg.eigvalsh(Q)
     sign = "positive semidefinite" if values[0] >= -1e-12 * abs(values[-1]) else "indefinite"
-    notice = f"the matrix is {sign} (smallest eigenvalue {values[0]:.3g})"
-    return replace(table, notices=(*table.notices, notice))
+    return table.noted(f"the matrix is {sign} (smallest eigenvalue {values[0]:.3g})")

@@ -137,12 +137,7 @@ class Blocks:
         return columns
 
     def _load(self, text: str, columns: list[int], kind: type) -> Any:
-        return np.loadtxt(
-            io.StringIO(text),
-            kind,
-            delimiter=None if self._separator == SPACES else self._separator,
-            comments=None,
-            quotechar='"',
-            usecols=columns if self._texts else None,
-            ndmin=2,
-        )
+        separator = None if self._separator == SPACES else self._separator
+        used = columns if self._texts else None
+        given: dict[str, Any] = {"delimiter": separator, "usecols": used, "quotechar": '"'}
+        return np.loadtxt(io.StringIO(text), kind, ndmin=2, comments=None, **given)

@@ -147,13 +147,9 @@ class File:
         return "raw" in self.__dict__
 
     @property
-    def _size(self) -> int:
+    def size(self) -> int:
+        """Bytes of the file as it is."""
         return len(self.raw) if self._is_once else self.path.stat().st_size
-
-    @property
-    def is_long(self) -> bool:
-        """Whether there is more than the format is detected from."""
-        return self._size > self.sample
 
     def library(self, module: str, kind: str, extra: str) -> Any:
         """The module that a format needs, or what to install for it."""
@@ -179,6 +175,6 @@ class File:
 
     def tell_progress(self) -> None:
         """Tell how much of the stream was read, and refuse too much."""
-        self.progress(self._opened.tell() / max(self._size, 1))
+        self.progress(self._opened.tell() / max(self.size, 1))
         if self._unpacked is not None:
             self._refuse_more(self._unpacked.tell())

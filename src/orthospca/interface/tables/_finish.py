@@ -60,18 +60,9 @@ def table_of(
         columns, row_names = row_names, names if columns is not None else None
         names, also = unique_names(columns, values.shape[1])
         said += also
-    table = Table(
-        values,
-        tuple(names),
-        left_out,
-        columns is not None,
-        tuple(row_names) if row_names is not None else None,
-        texts,
-        (*notices, *said),
-        str(path),
-        transposed=reading.transpose,
-    )
-    return finish(table, kept)
+    rows = None if row_names is None else tuple(row_names)
+    about = (left_out, columns is not None, rows, texts, (*notices, *said), str(path))
+    return finish(Table(values, tuple(names), *about, transposed=reading.transpose), kept)
 
 
 def finish(table: Table, kept: Sequence[str]) -> Table:

@@ -101,6 +101,35 @@ class Grid:
             found[0] |= 0 not in kept and _is_row_label(names[0], self.columns[0], self.names)
         return found
 
+    def numbers(
+        self, path: object, names: list[str], chosen: list[int], decimal: str | None, turn: str
+    ) -> tuple[Array, list[str]]:
+        """The numbers of some columns, NaN where one is missing, and what was noticed."""
+        said, columns = [], [self.columns[j] for j in chosen]
+        flags = [j for j in chosen if holds_booleans(self.columns[j])]
+        if flags:
+            said.append(f"true and false were read as 1 and 0: {listed([names[j] for j in flags])}")
+        others = [j for j in chosen if j not in flags]
+        decimal = decimal or find_decimal(path, self, names, others)
+        if decimal == COMMA:
+            said.append(COMMAS)
+        values = np.empty((len(columns[0]), len(chosen)))
+        for k, (j, cells) in enumerate(zip(chosen, columns, strict=True)):
+            if j in flags:
+                values[:, k] = [BOOLEANS.get(cell.lower(), np.nan) for cell in cells]
+                continue
+            found = [number_in(cell, decimal) for cell in cells]
+            wrong = [i for i, x in enumerate(found) if x is None and not is_missing(cells[i])]
+            if wrong:
+                at = self.place(wrong[0], j, names[j])
+                told = _refusal([cells[i] for i in wrong], at, decimal)
+                raise TableError(f"{path} has {told}{turn}")
+            values[:, k] = [np.nan if number is None else number for number in found]
+        texts = (cell for j in others for cell in self.columns[j])
+        if example := next((cell for cell in texts if is_grouped(cell, decimal)), ""):
+            said.append(f"thousands separators were removed, as in {example!r}")
+        return values, said
+
 
 def grid_from_cells(
     path: object, rows: list[Row], header: bool | None, how_separated: str, notices: Sequence[str]
@@ -218,29 +247,22 @@ def table_from_grid(
         )
     hint = []
     if not grid.transposed:
-        rows = len(columns[0]) if values is None else len(values)
+        count = len(columns[0]) if values is None else len(values)
         row_labels = labels.get(heading or "")
-        hint = transposed_hint(heading, row_labels, [names[j] for j in numbers], rows)
-    if values is not None and values.shape[1] != len(numbers):
-        raise Unexpected  # numbers further down among texts
+        hint = transposed_hint(heading, row_labels, [names[j] for j in numbers], count)
     if values is None:
         turn = "; if rows are variables, use --transpose" if hint else ""
-        values = _numbers(path, grid, names, numbers, reading.decimal, turn, said)
+        values, noticed = grid.numbers(path, names, numbers, reading.decimal, turn)
+        said += noticed
+    elif values.shape[1] != len(numbers):
+        raise Unexpected  # numbers further down among texts
     elif reading.decimal == COMMA:
         said.append(COMMAS)
-    table = Table(
-        values,
-        tuple(names[j] for j in numbers),
-        (*grid.left_out, *shown),
-        grid.names is not None,
-        grid.row_names or labels.get("") or distinct(labels) or None,
-        shown,
-        (*said, *hint),
-        str(path),
-        tuple(grid.lines[j] for j in numbers) if grid.transposed else tuple(grid.lines),
-        grid.transposed,
-    )
-    return finish(table, stay)
+    found, left_out = tuple(names[j] for j in numbers), (*grid.left_out, *shown)
+    rows = grid.row_names or labels.get("") or distinct(labels)
+    about = (left_out, grid.names is not None, rows, shown, (*said, *hint), str(path))
+    lines = tuple(grid.lines[j] for j in numbers) if grid.transposed else tuple(grid.lines)
+    return finish(Table(values, found, *about, lines, grid.transposed), stay)
 
 
 def _turned(
@@ -331,42 +353,6 @@ def find_decimal(path: object, grid: Grid, names: list[str], numbers: Sequence[i
     else:
         return COMMA if COMMA in seen else POINT
     raise TableError(f"{path} has {why}: use --decimal comma or --decimal point")
-
-
-def _numbers(
-    path: object,
-    grid: Grid,
-    names: list[str],
-    numbers: list[int],
-    decimal: str | None,
-    turn: str,
-    said: list[str],
-) -> Array:
-    """The numbers of some columns, NaN where one is missing; what was noticed is said."""
-    flags = [j for j in numbers if holds_booleans(grid.columns[j])]
-    if flags:
-        flagged = listed([names[j] for j in flags])
-        said.append(f"true and false were read as 1 and 0: {flagged}")
-    others = [j for j in numbers if j not in flags]
-    decimal = decimal or find_decimal(path, grid, names, others)
-    if decimal == COMMA:
-        said.append(COMMAS)
-    values = np.empty((len(grid.columns[0]), len(numbers)))
-    for k, j in enumerate(numbers):
-        cells = grid.columns[j]
-        if j in flags:
-            values[:, k] = [BOOLEANS.get(cell.lower(), np.nan) for cell in cells]
-            continue
-        found = [number_in(cell, decimal) for cell in cells]
-        wrong = [i for i, number in enumerate(found) if number is None and not is_missing(cells[i])]
-        if wrong:
-            at = grid.place(wrong[0], j, names[j])
-            raise TableError(f"{path} has {_refusal([cells[i] for i in wrong], at, decimal)}{turn}")
-        values[:, k] = [np.nan if number is None else number for number in found]
-    texts = (cell for j in others for cell in grid.columns[j])
-    if example := next((cell for cell in texts if is_grouped(cell, decimal)), ""):
-        said.append(f"thousands separators were removed, as in {example!r}")
-    return values
 
 
 def _refusal(wrong: list[str], place: str, decimal: str) -> str:

@@ -34,7 +34,7 @@ def complete(table: Table, how: str | None) -> Table:
     if not table.has_missing:
         return table
     rows, columns = places(table.values, np.isnan)
-    amount = counted(len(rows), "missing value")
+    amount, values = counted(len(rows), "missing value"), table.values
     if how is None:
         raise TableError(_refusal(table, rows, columns, amount))
     by_column = _by_column(table, columns)
@@ -44,19 +44,19 @@ def complete(table: Table, how: str | None) -> Table:
         from sklearn.impute import SimpleImputer
 
         notice = f"replaced {amount} by column means ({by_column}), which understates variances"
-        values = SimpleImputer().fit_transform(table.values)
-        return replace(table, values=values, notices=(*table.notices, notice))
-    if sparse.issparse(table.values):
+        values = SimpleImputer().fit_transform(values)
+    elif sparse.issparse(values):
         raise TableError(
             f"{table.path} is a sparse matrix with {amount}: --missing pairwise needs a dense one, "
             "drop-rows and mean do not"
         )
-    _, count = missing.together(table.values)
-    notice = (
-        f"{amount} ({by_column}): each matrix entry uses the rows that have both variables (at "
-        f"least {int(count.min())} of {len(table.values)}); the matrix may be indefinite"
-    )
-    return replace(table, notices=(*table.notices, notice))
+    else:
+        least = int(missing.together(values)[1].min())
+        notice = (
+            f"{amount} ({by_column}): each matrix entry uses the rows that have both variables (at "
+            f"least {least} of {len(values)}); the matrix may be indefinite"
+        )
+    return replace(table, values=values, notices=(*table.notices, notice))
 
 
 def pairwise_matrix(table: Table, correlation: bool) -> Array:
@@ -84,20 +84,15 @@ def _by_column(table: Table, columns: AnyArray, firsts: dict[int, int] | None = 
 def _refusal(table: Table, rows: AnyArray, columns: AnyArray, amount: str) -> str:
     """What is missing where, and what may be said."""
     total = table.values.shape[0]
-    left = total - len(np.unique(rows))
-    ways = (
-        f"use --missing drop-rows (keeps {left} of {total} rows), --missing mean or "
-        "--missing pairwise"
-    )
+    keeps = f"keeps {total - len(np.unique(rows))} of {total} rows"
+    ways = f"use --missing drop-rows ({keeps}), --missing mean or --missing pairwise"
     if len(rows) == 1:
         place = table.place(int(rows[0]), int(columns[0]))
         return f"{table.path} has a missing value in {place}: {ways}"
-    affected = counted(len(np.unique(columns)), "column")
+    affected = f"{counted(len(np.unique(columns)), 'column')} of {len(table.columns)}"
     firsts = {int(j): int(i) for i, j in zip(rows[::-1], columns[::-1], strict=True)}
-    return (
-        f"{table.path} has {amount} in {affected} of {len(table.columns)}: "
-        f"{_by_column(table, columns, firsts)}; {ways}"
-    )
+    where = _by_column(table, columns, firsts)
+    return f"{table.path} has {amount} in {affected}: {where}; {ways}"
 
 
 def _without_rows(table: Table, out: AnyArray, what: str) -> Table:
@@ -108,10 +103,9 @@ def _without_rows(table: Table, out: AnyArray, what: str) -> Table:
             f"{table.path} has {what}, and {len(kept) or 'none'} of its {total} rows is complete: "
             "leave columns out with --label, or use --missing mean or --missing pairwise"
         )
-    shown = ", ".join(str(row + 1) for row in out[:MOST_ROWS])
-    more = ", …" if len(out) > MOST_ROWS else ""
+    shown = [str(row + 1) for row in out[:MOST_ROWS]] + ["…"] * (len(out) > MOST_ROWS)
     noun = "row" if len(out) == 1 else "rows"
-    notice = f"dropped {len(out)} of {total} rows for {what}: {noun} {shown}{more}"
+    notice = f"dropped {len(out)} of {total} rows for {what}: {noun} {', '.join(shown)}"
 
     def of_kept(texts: Any) -> Any:
         return texts and tuple(texts[i] for i in kept)

@@ -99,14 +99,13 @@ def without_numbering(table: Table, kept: Sequence[str]) -> Table:
         return table
     texts = {}
     for j, name in enumerate(table.columns):
-        cells = table.values[:, j]
-        numbered = not j or (table.named and numbers_rows(name, distinct=True))
-        if name in kept or not numbered or not (cells == np.round(cells)).all():
+        cells, may_be = table.values[:, j], table.named and numbers_rows(name, distinct=True)
+        if name in kept or not (may_be or j == 0) or not (cells == np.round(cells)).all():
             continue
         steps = np.diff(cells)
-        counted = not j and len(cells) >= FEWEST_NUMBERED and steps[0] in (1, -1)
-        named = table.named and numbers_rows(name, len(np.unique(cells)) == len(cells))
-        if named or (counted and (steps == steps[0]).all()):
+        in_turn = j == 0 and len(cells) >= FEWEST_NUMBERED and steps[0] in (1, -1)
+        named = may_be and numbers_rows(name, len(np.unique(cells)) == len(cells))
+        if named or (in_turn and (steps == steps[0]).all()):
             texts[name] = tuple(f"{cell:.0f}" for cell in cells.tolist())
     left = table.without(np.array([table.columns.index(name) for name in texts]), NUMBERING, KEEP)
     return replace(

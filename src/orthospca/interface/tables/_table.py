@@ -97,7 +97,8 @@ class Table:
             raise TableError(told.replace("data", str(self.path), 1)) from None
         if correlation and covariance.constant.any():
             names = self._names(np.flatnonzero(covariance.constant))
-            raise TableError(f"no correlations exist for constant {several('column', names)}")
+            noun = "column" if len(names) == 1 else "columns"
+            raise TableError(f"no correlations exist for constant {noun} {listed(names)}")
         return covariance
 
     def square(self) -> Array:
@@ -150,6 +151,10 @@ class Table:
             raise TableError(f"{self.path} has nothing to analyse: {rest} are constant")
         return self.without(constant, "constant column")
 
+    def noted(self, *notices: str) -> Table:
+        """The table with more notices."""
+        return replace(self, notices=(*self.notices, *notices))
+
     def without(self, columns: AnyArray, what: str, hint: str = "") -> Table:
         """The table without some columns, with a notice that says what they are."""
         if not len(columns):
@@ -157,13 +162,9 @@ class Table:
         names = self._names(columns)
         notice = f"left out {counted(len(names), what)}: {listed(names, MOST_LEFT_OUT)}{hint}"
         kept = np.setdiff1d(np.arange(len(self.columns)), columns)
-        return replace(
-            self,
-            values=self.values[:, kept],
-            columns=self._names(kept),
-            notices=(*self.notices, notice),
-            lines=tuple(self.lines[j] for j in kept) if self.transposed else self.lines,
-        )
+        lines = tuple(self.lines[j] for j in kept) if self.transposed else self.lines
+        left = replace(self, values=self.values[:, kept], columns=self._names(kept), lines=lines)
+        return left.noted(notice)
 
     def place(self, row: int, column: int) -> str:
         """Where an entry is, for a message."""
@@ -223,11 +224,6 @@ def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
     shown = ", ".join(map(repr, names[:most]))
     rest = len(names) - most
     return f"{shown} and {rest} more" if rest > 0 else shown
-
-
-def several(noun: str, names: Sequence[str]) -> str:
-    """A noun, in the plural if need be, with the names of its things."""
-    return f"{noun}{'' if len(names) == 1 else 's'} {listed(names)}"
 
 
 def counted(count: int, noun: str) -> str:
