@@ -104,14 +104,8 @@ def pca(
     loadings[used] = result.components.T
     adata.obsm[key_added] = math.sqrt(data.n_samples - 1) * scores
     adata.varm[key_added] = loadings
-    asked = {
-        "n_components": n_components,
-        "sparsity": sparsity,
-        "layer": layer,
-        "mask_var": mask_var,
-        "covariance": covariance,
-        **options,
-    }
+    asked = {"n_components": n_components, "sparsity": sparsity, "covariance": covariance}
+    asked |= {"layer": layer, "mask_var": mask_var, **options}
     adata.uns[key_added] = {
         "params": {name: value for name, value in asked.items() if _can_be_written(value)},
         "variance": result.variances,

@@ -22,7 +22,7 @@ from orthospca import (
 from orthospca.choosing.cross_validation import CrossValidation
 from orthospca.choosing.selection import Stability, StabilityPath
 from orthospca.interface.cli import app
-from orthospca.interface.plots.choosing import entering_order, most_selected
+from orthospca.interface.plots.choosing import most_selected, path_loadings
 from orthospca.path import SparsityPath
 from orthospca.report import write_choice_report
 
@@ -114,12 +114,10 @@ def test_pictures_of_nothing(wine):
 def test_features_come_in_the_order_in_which_they_enter():
     """Tests the order of rows, and that what is left out is what is used least."""
     X = np.array([[0, 0, 1.0, 0], [0.5, 0, 0.5, 0], [0.5, 0.2, 0, 0]])
-    rows, left_out = entering_order(X, 9)
-    assert rows.tolist() == [2, 0, 1]
-    assert left_out == 0
-    rows, left_out = entering_order(X, 2)
-    assert rows.tolist() == [2, 0]
-    assert left_out == 1
+    shown = path_loadings(X, [1, 2, 3], None, 0, 9)
+    assert list(shown.rows) == ["2", "0", "1"] and not shown.left_out
+    shown = path_loadings(X, [1, 2, 3], None, 0, 2)
+    assert list(shown.rows) == ["2", "0"] and shown.left_out == "1 variable not shown"
 
 
 def test_features_are_grouped_by_component(wine):

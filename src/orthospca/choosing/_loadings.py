@@ -101,20 +101,16 @@ def _turned(
     names: Sequence[str] | None,
 ) -> tuple[Array, tuple[str, ...]]:
     """Components in rows, features as in the data, and what was noticed."""
-    if names is not None:
-        known = set(names)
-        hits = [len(known.intersection(own or ())) for own in (rows, columns)]
-        if max(hits):
-            by_row = hits[0] > hits[1]
-            own = rows if by_row else columns
-            assert own is not None
-            return _matched(values.T if by_row else values, own, names)
-    if values.shape[0] == values.shape[1] == n:
-        return values, ("as many components as features: rows were taken as components",)
-    if values.shape[1] == n:
-        return values, ()
-    if values.shape[0] == n:
-        return values.T, ()
+    ways, known = ((values, columns), (values.T, rows)), set(names or ())
+    hits = [len(known.intersection(own or ())) for _, own in ways]
+    if max(hits):
+        turned, own = ways[hits.index(max(hits))]
+        return _matched(turned, own or [], names or ())
+    square = values.shape == (n, n)
+    for turned, _ in ways:
+        if turned.shape[1] == n:
+            said = "as many components as features: rows were taken as components"
+            return turned, (said,) * square
     unknown = names is not None and (rows or columns) is not None
     none = ", and none of their names is a feature of the data" if unknown else ""
     raise InputError(

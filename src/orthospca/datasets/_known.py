@@ -173,10 +173,7 @@ def make_block_diagonal(
 
 
 def make_tied(
-    n_blocks: int = 3,
-    block_size: int = 3,
-    *,
-    random_state: int | None = None,
+    n_blocks: int = 3, block_size: int = 3, *, random_state: int | None = None
 ) -> KnownAnswer:
     """Blocks with the same eigenvalues, so that every stage has several optima.
 

@@ -218,11 +218,7 @@ def plot_stability_path(found: StabilityPath, *, ax: Axes | None = None) -> Axes
 
 
 def plot_alternatives(
-    found: Alternatives,
-    *,
-    max_features: int = 40,
-    max_supports: int = 60,
-    ax: Axes | None = None,
+    found: Alternatives, *, max_features: int = 40, max_supports: int = 60, ax: Axes | None = None
 ) -> Axes:
     """Which features are in each support, and beside it how often each of them occurs.
 

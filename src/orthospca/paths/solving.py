@@ -22,11 +22,7 @@ from orthospca.model.demands import NO_DEMANDS, Demands
 from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Progress, Result, Status
 from orthospca.model.settings import Settings
-from orthospca.model.validation import (
-    names_of,
-    validate_integer,
-    validate_names,
-)
+from orthospca.model.validation import names_of, validate_integer, validate_names
 from orthospca.numerics.rounding import add_up
 from orthospca.paths.links import Links, at_once, taken_over
 from orthospca.paths.result import SparsityPath

@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from orthospca.interface.cli.job import Job
     from orthospca.interface.tables import Table
 
-FILES = (
-    "result.json", "loadings.csv", "scores.csv", "alternatives.csv", "alternatives.json",
-    "alternatives.png", "alternatives.html", "certificate.zip", "report.html",
-)  # fmt: skip
-
+#: What it always may write, in this order.
+WRITTEN = ("result.json", "scores.csv", "loadings.csv", "certificate.zip")
 #: With ``-p auto``: folds, the largest sparsity that is tried, and a gap that is enough for it.
 FOLDS, MOST_TRIED, ROUGH = 5, 20, 1e-3
 
@@ -111,11 +108,12 @@ def fit(
     """
     from orthospca import Status
     from orthospca.interface import alternatives, display, report
-    from orthospca.interface.cli.job import Job, solve_shown
+    from orthospca.interface.cli.job import Job, files_of, solve_shown
     from orthospca.interface.folders import writing
     from orthospca.interface.scores import Scores, labels_of, scores_of
 
-    job = Job(data, reading, showing, FILES)
+    files = (*WRITTEN, *files_of("alternatives"), "report.html")
+    job = Job(data, reading, showing, files)
     color = showing.color
     job.need_folder(proof=showing.proof, alternatives=showing.within)
     if color is not None and reading.precomputed:
@@ -136,11 +134,16 @@ def fit(
         now = {**asked, "time_limit": job.left(solver)}
         result = solve_shown(job.screen, Q, table.columns, now)
         job.need_some(result.n_components, result.status, result.note)
+    said = [result.note] if result.note else []
+    content: dict[str, Any] = dict.fromkeys(WRITTEN)
     lists = []
     if showing.within is not None and result.status is not Status.INTERRUPTED:
         with job.screen.working("looking for alternatives"):
             lists = alternatives.to_each(Q, result, showing.within, job.left(solver), solver.n_jobs)
         job.stopwatch.lap("alternatives found")
+        said.append(alternatives.in_a_sentence(lists))
+        content["alternatives.csv"] = alternatives.rows(lists)
+        content["alternatives.json"] = {"components": [each.to_dict() for each in lists]}
 
     if job.folder is not None:
         scores = None
@@ -150,21 +153,12 @@ def fit(
         proof = "certificate.zip" if result.certificate is not None else ""
         about = (job.source.describe_fully(table), job.source.matrix_kind, settings, proof, scores)
         section = report.Section(job.source.name, result, Q, *about, alternatives=lists)
-        files: dict[str, Any] = {
-            "result.json": result.to_dict(),
-            "scores.csv": scores and scores.lines(),
-        }
-        files |= {"loadings.csv": _loadings(result), "certificate.zip": result.certificate}
-        if lists:
-            files["alternatives.csv"] = alternatives.rows(lists)
-            files["alternatives.json"] = {"components": [each.to_dict() for each in lists]}
+        content |= {"result.json": result.to_dict(), "scores.csv": scores and scores.lines()}
+        content |= {"loadings.csv": _loadings(result), "certificate.zip": result.certificate}
         asked |= {"color": color, "alternatives": showing.within}
-        job.write(files, asked, result.status.finished)
+        job.write(content, asked, result.status.finished)
         job.report(report.write_report, [section])
 
-    said = [result.note] if result.note else []
-    if lists:
-        said.append(alternatives.in_a_sentence(lists))
     job.show(result.to_dict, result.table(), *said)
     if not showing.as_json and (advice := display.advice(result)):
         job.screen.say(advice)

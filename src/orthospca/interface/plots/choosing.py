@@ -63,11 +63,6 @@ def path_variance(path: SparsityPath, about: str = "") -> XY:
     )
 
 
-def entering_order(X: Array, most: int) -> tuple[IntArray, int]:
-    """Return the features in use, those that enter first first; and how many are left out."""
-    return in_groups(np.count_nonzero(X, axis=0), X != 0, most)
-
-
 def path_loadings(
     X: Array, sparsities: Sequence[int], names: Sequence[str] | None, component: int, most: int
 ) -> Grid:
@@ -84,7 +79,8 @@ def path_loadings(
     most : int
         Variables that have a row.
     """
-    rows, left_out = entering_order(X, most)
+    # Those that enter first come first.
+    rows, left_out = in_groups(np.count_nonzero(X, axis=0), X != 0, most)
     columns = [str(p) for p in sparsities]
     return Grid(
         f"variables-{component + 1}",
@@ -189,9 +185,9 @@ def stability_by_sparsity(found: StabilityPath) -> XY:
     """Stability of each component by sparsity."""
     marks = []
     for k, column in enumerate(found.indices.T.tolist()):
-        known = {q: v for q, v in zip(found.sparsities, column, strict=True) if math.isfinite(v)}
-        tips = [f"component {k + 1}, {counted(q)}: {in_words(v)}" for q, v in known.items()]
         name = f"component {k + 1}"
+        known = {q: v for q, v in zip(found.sparsities, column, strict=True) if math.isfinite(v)}
+        tips = [f"{name}, {counted(q)}: {in_words(v)}" for q, v in known.items()]
         marks.append(Line(name, list(known), list(known.values()), tips, tone=k % 8))
     return XY(
         "stability-path",

@@ -52,16 +52,15 @@ def audited(found: Audit) -> XY:
 
 def against_noise(found: Significance) -> XY:
     """The variance of each component beside the proved bounds of permuted data."""
-    places = np.repeat(np.arange(1.0, len(found.null) + 1), found.null.shape[1])
-    done = np.isfinite(found.null.ravel())
-    x, y = places[done].tolist(), found.null.ravel()[done].tolist()
+    at, done = np.nonzero(np.isfinite(found.null))
+    x, y = (at + 1.0).tolist(), found.null[at, done].tolist()
     tips = [
         f"component {k}: {plain(v, 5)}\np-value {plain(p, 3)}"
         for k, (v, p) in enumerate(zip(found.variances, found.p_values, strict=True), start=1)
     ]
-    more = [k < found.n_components for k in range(len(found.null))]
-    variances = found.variances.tolist()
-    line = Line("component", range(1, len(more) + 1), variances, tips, hollow=[not m for m in more])
+    noise = [k >= found.n_components for k in range(len(found.null))]
+    numbers, variances = range(1, len(noise) + 1), found.variances.tolist()
+    line = Line("component", numbers, variances, tips, hollow=noise)
     return XY(
         "significance",
         "Components beside noise",

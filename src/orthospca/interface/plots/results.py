@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -144,11 +144,9 @@ def explained(result: Result, eigenvalues: Array) -> XY:
     sparse = (100 * np.cumsum(result.variances) / total).tolist()
     dense = (100 * np.cumsum(eigenvalues[: len(sparse)]) / total).tolist()
     x, dots = range(1, len(sparse) + 1), len(sparse) <= MOST_DOTS
-    tips = [f"first {k}: {a:.1f} %" for k, a in zip(x, sparse, strict=True)]
-    marks = []
-    if dense:
-        tips = [f"{tip}\nordinary PCA: {b:.1f} %" for tip, b in zip(tips, dense, strict=True)]
-        marks.append(Line("ordinary PCA", x, dense, tone=1, dots=dots))
+    beside = [f"\nordinary PCA: {b:.1f} %" for b in dense] or [""] * len(sparse)
+    tips = [f"first {k}: {a:.1f} %{b}" for k, a, b in zip(x, sparse, beside, strict=True)]
+    marks = [Line("ordinary PCA", x, dense, tone=1, dots=dots)] if dense else []
     return XY(
         "explained",
         "Explained so far",
@@ -181,22 +179,22 @@ def gaps(result: Result, most: int | None = None) -> XY:
             f"{whose}, {plain(t, 3)} s\ngap {format_gap(g)}\n{nodes} nodes"
             for t, g, nodes in entries
         ]
-        look = Line("", times, values, tips, stage % TONES, step=True, dots=False)
-        marks.append(replace(look, ending="all" if together else str(stage + 1)))
+        look: dict[str, Any] = {"step": True, "dots": False, "tone": stage % TONES}
+        ending = "all" if together else str(stage + 1)
+        marks.append(Line("", times, values, tips, ending=ending, **look))
     caption = (
         "The gap between the best component so far and the proved bound, over time. A line ends, "
         "with the number of its component, where the certificate was complete or the search ended."
     )
-    if together:
-        caption = (
-            "The gap between the total variance of the best set so far and the proved bound on all "
-            "sets, over time."
-        )
+    of_set = (
+        "The gap between the total variance of the best set so far and the proved bound on all "
+        "sets, over time."
+    )
     left_out = f"of {len(by_stage)} components, the {len(marks)} that took longest"
     return XY(
         "gaps",
         f"Proved gap of {'all components together' if together else 'each component'} over time",
-        caption,
+        of_set if together else caption,
         marks,
         Axis("seconds", zero=True),
         Axis("gap", log=True, floor=SMALLEST_GAP, write=lambda v: f"{plain(100 * v, 2)} %"),

@@ -233,10 +233,7 @@ def _loadings(section: Section, number: int) -> Panel:
         text = f"The {left_out} smallest loadings are not in this table; loadings.csv has all."
         beside.append(paragraph(text, kind="note"))
     # On paper a table of very many rows would be a book.
-    kinds = [
-        "full" * (MOST_BESIDE < count <= MOST_COLUMNS),
-        "unprinted" * (rows > MOST_PRINTED),
-    ]
+    kinds = ["full" * (MOST_BESIDE < count <= MOST_COLUMNS), "unprinted" * (rows > MOST_PRINTED)]
     drawn = figure(results.loadings(section.result, section.names, MOST_NAMES))
     content = side_by_side(drawn, element("div", *beside, class_=" ".join(filter(None, kinds))))
     return Panel("loadings", "Loadings", (content,))

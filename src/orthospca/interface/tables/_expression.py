@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -77,9 +78,8 @@ def _gct(file: File, lines: Iterator[Line], reading: Reading) -> Table:
         raise TableError(f"{file} has no numbers of rows and columns in line {at}, as GCT has")
     before, above = (int(size) for size in (sizes[2:] or ("1", "0")))
     head = next(lines)
-    texts = {
-        cells[0]: tuple(cells[before + 1 :]) for _, cells in (next(lines) for _ in range(above))
-    }
+    rows = (cells for _, cells in (next(lines) for _ in range(above)))
+    texts = {cells[0]: tuple(cells[before + 1 :]) for cells in rows}
     found = (int(sizes[0]), int(sizes[1]))
     return _table(file, lines, head, before + 1, texts, reading, "a GCT file", found)
 
@@ -112,10 +112,7 @@ def _table(
                 f"{len(head[1])}"
             )
         genes.append(cells[0] or f"line {number}")
-        try:
-            values.append(np.array(cells[before:], dtype=float))
-        except ValueError:
-            values.append(_numbers(file, number, cells[before:], samples))
+        values.append(_numbers(file, number, cells[before:], samples))
     if not samples or not genes:
         raise TableError(f"{file} is empty")
     # What is the same for all samples says nothing about any.
@@ -129,8 +126,10 @@ def _table(
     return table_of(file, X, reading, genes, samples, labels, said)
 
 
-def _numbers(file: File, line: int, cells: list[str], samples: list[str]) -> list[float]:
-    """Numbers one by one: NaN where one is missing."""
+def _numbers(file: File, line: int, cells: list[str], samples: list[str]) -> Any:
+    """The numbers of a line; one by one if need be: NaN where one is missing."""
+    with suppress(ValueError):
+        return np.array(cells, dtype=float)
     found = [np.nan if is_missing(cell) else number_in(cell) for cell in cells]
     for number, cell, sample in zip(found, cells, samples, strict=True):
         if number is None:

@@ -26,11 +26,7 @@ MOST_UNPACKED = 2**33
 ENDINGS = {f".{kind}": kind for kind in ("npy", "npz", "mtx", "parquet", "xlsx", "h5ad")}
 ENDINGS |= {".pq": "parquet", ".xlsm": "xlsx"}
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
-_ZIPPED = {
-    b"opendocument.spreadsheet": "ods",
-    b"[Content_Types].xml": "xlsx",
-    b"xl/": "xlsx",
-}
+_ZIPPED = {b"opendocument.spreadsheet": "ods", b"[Content_Types].xml": "xlsx", b"xl/": "xlsx"}
 _BEGINNINGS = {
     b"\x93NUMPY": "npy",
     b"%%MatrixMarket": "mtx",

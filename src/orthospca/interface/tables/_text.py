@@ -17,13 +17,7 @@ from contextlib import suppress
 
 from orthospca.interface.tables._blocks import Blocks
 from orthospca.interface.tables._file import File
-from orthospca.interface.tables._grid import (
-    Grid,
-    Row,
-    Unexpected,
-    grid_from_cells,
-    table_from_grid,
-)
+from orthospca.interface.tables._grid import Grid, Row, Unexpected, grid_from_cells, table_from_grid
 from orthospca.interface.tables._numbers import CONTROLS, SPACES, looks_like_number
 from orthospca.interface.tables._reading import Reading
 from orthospca.interface.tables._table import Table, TableError
