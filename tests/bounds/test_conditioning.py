@@ -256,26 +256,23 @@ def test_search_of_a_node_at_length(tuning: WalkTuning, way: dict[str, Any]) -> 
 
 
 def check_restarts(seeds: range, tuning: WalkTuning) -> None:
-    """Searches that go on with what they find, at a level or at the cutoff of a tolerance."""
+    """Searches that go on with what they find, at the cutoff of a tolerance."""
     better = complete = 0
     for case in cases(seeds):
         work = Conditioning(case.problem, tuning)
         for _ in range(3):
-            node, level = (
-                random_node(case),
-                float(case.rng.choice([-math.inf, random_cutoff(case)])),
-            )
+            node = random_node(case)
             incumbent = case.candidate(int(case.rng.choice([0, 1, 3, -1])))
             eps = float(case.rng.choice([0.0, 1e-6, 0.1])) * case.scale
             tolerance = Tolerance(eps, 0.0, case.problem.resolution)
             budget = float(case.rng.choice(BUDGETS))
-            dive = work.dive(node, incumbent, tolerance, budget, None, level)
+            dive = work.dive(node, incumbent, tolerance, budget)
             check_dive(case, node, dive, incumbent)
             better += dive.best is not incumbent
             if dive.complete:
                 complete += 1
-                # Nothing in the node is better than what is in hand and the level asked for.
-                cutoff = max(level, tolerance.cutoff(dive.best.value))
+                # Nothing in the node is better than what is in hand, up to the tolerance.
+                cutoff = tolerance.cutoff(dive.best.value)
                 assert dive.upper <= cutoff + LEFT_BY_ROUNDING * case.supports.scale
     assert better > 10
     assert complete > 50

@@ -14,6 +14,7 @@ from helpers.seeds import crossed
 from helpers.wide import solve_as_wide
 from orthospca import DataCovariance, datasets
 from orthospca.data import cluster as cluster_module
+from orthospca.data import columns as columns_module
 from orthospca.data.cluster import ClusterColumns
 from orthospca.model.result import Result, Status
 
@@ -25,7 +26,7 @@ def small_blocks(monkeypatch) -> None:
     """Blocks and tiles of any size, so that small data have many."""
     monkeypatch.setattr(cluster_module, "NARROWEST", 1)
     monkeypatch.setattr(cluster_module, "SMALLEST_CHUNK", 1)
-    monkeypatch.setattr(cluster_module, "TILE", 19)
+    monkeypatch.setattr(columns_module, "TILE", 19)
     monkeypatch.setattr(cluster_module, "TILES_AT_ONCE", 5)
 
 

@@ -21,29 +21,12 @@ from orthospca.numerics.sums import strongest_sums
 from orthospca.supports.heuristics import round_to_support
 
 
-def row_bounds(diagonal: Array, strengths: Array, size: int, radius: float = 0.0) -> Array:
-    """``Q_ii + Σ (size - 1 largest |Q_ij|)``: bounds on the supports that each row leads.
-
-    Parameters
-    ----------
-    diagonal : array
-    strengths : array
-        Sums of the size - 1 largest off-diagonal magnitudes of each row.
-    size : int
-        Size of a support.
-    radius : float
-        How far each entry may be from the true one.
-    """
-    bounds = diagonal + (strengths + size * radius)
-    # A row with nothing beside its diagonal is its own bound, without any rounding.
-    bare = (strengths == 0.0) & (radius == 0.0)
-    magnitudes = np.abs(diagonal) + strengths + size * radius
-    return np.where(bare, diagonal, raised(bounds, size + 2, magnitudes))
-
-
 def gershgorin_bound(matrix: Array, size: int) -> float:
-    """The largest of :func:`row_bounds` bounds λmax on every support of that size."""
-    return float(row_bounds(matrix.diagonal(), strongest_sums(matrix, size - 1), size).max())
+    """The largest ``Q_ii + Σ (size - 1 largest |Q_ij|)`` bounds λmax on every such support."""
+    diagonal, strengths = matrix.diagonal(), strongest_sums(matrix, size - 1)
+    # A row with nothing beside its diagonal is its own bound, without any rounding.
+    bounds = raised(diagonal + strengths, size + 2, np.abs(diagonal) + strengths)
+    return float(np.where(strengths == 0.0, diagonal, bounds).max())
 
 
 def frobenius_bound(matrix: Array, size: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +22,11 @@ from orthospca.supports.best import Candidate
 from orthospca.verify import fingerprint
 
 
+@dataclass(eq=False)
 class Recorder:
     """Keeps the certificate of a run.
 
-    Parameters
+    Attributes
     ----------
     matrix : array
         Q, or B of ``Q = BᵀB``.
@@ -35,34 +37,29 @@ class Recorder:
         Where it is saved; what is finished there is taken up.
     demands : Demands
         What is asked of the components beyond their sparsity.
-
-    Attributes
-    ----------
-    finished : sequence of Component
-        What need not be sought again.
     """
 
-    def __init__(
-        self,
-        matrix: Array,
-        kind: str,
-        sparsity: Sequence[int],
-        settings: Settings,
-        path: Path | None = None,
-        demands: Demands = NO_DEMANDS,
-    ) -> None:
-        self._demands = demands
-        self._matrix, self._kind, self._sparsity = matrix, kind, sparsity
-        self._tolerance, self._tuning = settings.tolerance, settings.tuning.saving
-        self._path = path
-        self._sha256 = fingerprint(matrix)
+    matrix: Array
+    kind: str
+    sparsity: Sequence[int]
+    settings: Settings
+    path: Path | None = None
+    demands: Demands = NO_DEMANDS
+
+    def __post_init__(self) -> None:
+        self._tolerance, self._tuning = self.settings.tolerance, self.settings.tuning.saving
+        self._sha256 = fingerprint(self.matrix)
         self._due = time.perf_counter() + self._tuning.every
-        self.finished: Sequence[Component] = ()
-        self._saved: Saved = Saved()
-        if path is not None:
+        self._saved = Saved()
+        if self.path is not None:
             empty = self._certificate((), (), False)
-            self._saved = read_saved(path, matrix, empty, self._tolerance, demands)
-            self.finished = self._saved.finished
+            given = self.matrix, empty, self._tolerance, self.demands
+            self._saved = read_saved(self.path, *given)
+
+    @property
+    def finished(self) -> tuple[Component, ...]:
+        """What need not be sought again."""
+        return self._saved.finished
 
     def ladder(self, k: int) -> tuple[Rung, ...]:
         """What was proved before for a component, whether or not its stage was finished."""
@@ -76,22 +73,22 @@ class Recorder:
     @property
     def is_due(self) -> bool:
         """Whether the certificate is to be saved, and was not a moment ago."""
-        return self._path is not None and time.perf_counter() >= self._due
+        return self.path is not None and time.perf_counter() >= self._due
 
     def show(self, found: Found) -> None:
         """Save what there is."""
-        if self._path is None:
+        if self.path is None:
             return
         begin = time.perf_counter()
-        self._certificate(found.components, found.ladders, False).save(self._path)
+        self._certificate(found.components, found.ladders, False).save(self.path)
         end = time.perf_counter()
         self._due = end + max(self._tuning.every, self._tuning.apart * (end - begin))
 
     def close(self, found: Found) -> Certificate:
         """Return the certificate of the whole run, and save it."""
         certificate = self._certificate(found.components, found.ladders, found.exhausted)
-        if self._path is not None:
-            certificate.save(self._path)
+        if self.path is not None:
+            certificate.save(self.path)
         return certificate
 
     def _certificate(
@@ -100,7 +97,7 @@ class Recorder:
         ladders: Sequence[tuple[Rung, ...]],
         exhausted: bool,
     ) -> Certificate:
-        matrix, demands = self._matrix, self._demands
+        matrix, demands = self.matrix, self.demands
         vectors = [component.vector for component in components]
         arrays = {"components.npy": np.array(vectors, dtype=float).reshape(-1, matrix.shape[1])}
         stages = [
@@ -111,5 +108,5 @@ class Recorder:
             arrays["previous.npy"] = demands.previous
         said = {"stages": stages, "exhausted": exhausted}
         asked = {"eps": self._tolerance.eps, "gap": self._tolerance.gap, **demands.manifest()}
-        problem = (matrix, self._kind, self._sparsity)
+        problem = (matrix, self.kind, self.sparsity)
         return assembled(*problem, said, arrays, ladders, asked, self._sha256)

@@ -16,7 +16,7 @@ import numpy as np
 
 from orthospca._errors import InputError
 from orthospca._typing import Array, IntArray
-from orthospca.data.columns import TILE, Edges, Moments, dense, edges_of, not_finite
+from orthospca.data.columns import Edges, Moments, dense, edges_of, not_finite, tiles_of
 from orthospca.data.forming import GiveUp, by_columns
 
 #: Narrowest and widest chunk: tasks worth their overhead, tiles that fit in memory many times.
@@ -102,14 +102,11 @@ class ClusterColumns:
         self, indices: IntArray, give_up: GiveUp, known: Array | None = None
     ) -> Array | None:
         """Return ``Q[indices][:, indices]``: in one call, so that the data are read once."""
-        k = len(indices)
-        return by_columns(
-            lambda here, rest: self.cross(indices[here], indices[rest]),
-            k,
-            max(k, 1),
-            give_up,
-            known,
-        )
+
+        def cross(here: slice, rest: slice) -> Array:
+            return self.cross(indices[here], indices[rest])
+
+        return by_columns(cross, len(indices), max(len(indices), 1), give_up, known)
 
     def edges(self, threshold: float, roots: Array) -> Iterator[Edges]:
         """Yield the pairs with ``|Q_ij| ≥ threshold``, each once, tile by tile.
@@ -118,23 +115,17 @@ class ClusterColumns:
         """
         from dask.delayed import delayed
 
-        order = np.argsort(-roots, kind="stable")
-        parts = [order[a : a + TILE] for a in range(0, len(order), TILE)]
-        columns = [self._B[:, part] for part in parts]
-        largest = [float(roots[part[0]]) for part in parts]
-        pairs = [
-            (a, b)
-            for a in range(len(parts))
-            for b in range(a, len(parts))
-            if largest[a] * largest[b] >= threshold
-        ]
-        for start in range(0, len(pairs), TILES_AT_ONCE):
-            batch = pairs[start : start + TILES_AT_ONCE]
-            tiles = [
-                delayed(edges_of)(columns[a].T @ columns[b], threshold, a == b) for a, b in batch
+        tiles = tiles_of(roots, threshold)
+        parts = {part[0]: part for pair in tiles for part in pair}
+        columns = {first: self._B[:, part] for first, part in parts.items()}
+        for start in range(0, len(tiles), TILES_AT_ONCE):
+            batch = tiles[start : start + TILES_AT_ONCE]
+            asked = [
+                delayed(edges_of)(columns[a[0]].T @ columns[b[0]], threshold, a is b)
+                for a, b in batch
             ]
-            for (a, b), (i, j, values) in zip(batch, compute(*tiles), strict=True):
-                yield parts[a][i], parts[b][j], values
+            for (a, b), (i, j, values) in zip(batch, compute(*asked), strict=True):
+                yield a[i], b[j], values
 
 
 def is_distributed(data: Any) -> bool:

@@ -8,6 +8,7 @@ without filling; :class:`orthospca.data.cluster.ClusterColumns` leaves the work 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -154,20 +155,10 @@ class LocalColumns:
         return np.hstack([rows @ self.take(part) for part in self.chunks()]).T
 
     def edges(self, threshold: float, roots: Array) -> Iterator[Edges]:
-        """Yield the pairs with ``|Q_ij| ≥ threshold``, each once, tile by tile.
-
-        Columns are taken by falling variance, so that the rest of a row of tiles is skipped as
-        soon as one is ruled out.
-        """
-        order = np.argsort(-roots, kind="stable")
-        for a in range(0, len(order), TILE):
-            rows = order[a : a + TILE]
-            for b in range(a, len(order), TILE):
-                columns = order[b : b + TILE]
-                if roots[rows[0]] * roots[columns[0]] < threshold:
-                    break
-                i, j, values = edges_of(self.cross(rows, columns), threshold, a == b)
-                yield rows[i], columns[j], values
+        """Yield the pairs with ``|Q_ij| ≥ threshold``, each once, tile by tile."""
+        for rows, columns in tiles_of(roots, threshold):
+            i, j, values = edges_of(self.cross(rows, columns), threshold, rows is columns)
+            yield rows[i], columns[j], values
 
 
 def is_constant(variance: Array, mean: Array, n_samples: int) -> BoolArray:
@@ -179,6 +170,14 @@ def is_constant(variance: Array, mean: Array, n_samples: int) -> BoolArray:
 def dense(part: Any) -> Array:
     """Return a piece of data as an ndarray of doubles."""
     return np.asarray(part.toarray(order="F") if sparse.issparse(part) else part, dtype=float)
+
+
+def tiles_of(roots: Array, threshold: float) -> list[tuple[IntArray, IntArray]]:
+    """Return tiles with all pairs whose roots of variances leave room for such an entry."""
+    order = np.argsort(-roots, kind="stable")
+    parts = [order[start : start + TILE] for start in range(0, len(order), TILE)]
+    pairs = itertools.combinations_with_replacement(parts, 2)
+    return [(a, b) for a, b in pairs if roots[a[0]] * roots[b[0]] >= threshold]
 
 
 def edges_of(tile: AnyArray, threshold: float, diagonal: bool) -> Edges:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from orthospca.model.clock import Clock
 from orthospca.model.result import ClosedBy, Progress
@@ -19,10 +19,11 @@ Callback = Callable[[Progress], "bool | None"]
 HEARTBEAT = 0.5
 
 
+@dataclass(eq=False)
 class Journal:
     """What was known when: the history of a solve, told to a callback entry by entry.
 
-    Parameters
+    Attributes
     ----------
     clock : Clock
     callback : callable or None
@@ -31,23 +32,23 @@ class Journal:
         Seconds.
     """
 
-    def __init__(
-        self, clock: Clock, callback: Callback | None = None, heartbeat: float = HEARTBEAT
-    ) -> None:
+    clock: Clock
+    callback: Callback | None = None
+    heartbeat: float = HEARTBEAT
+
+    def __post_init__(self) -> None:
         self.history: list[Progress] = []
-        self.stage = 0
+        self.stage = self._first = 0
         #: Whether Ctrl-C or the callback asked to stop.
         self.interrupted = False
         #: While covariances are being formed, which share of them is.
         self.forming: float | None = None
-        self._clock = clock
-        self._callback = callback
-        self._heartbeat = heartbeat
-        self._told = time.perf_counter()
-        self._first = 0
-        self._floor = -math.inf
-        self._rounding = 0.0
-        self._thread = threading.get_ident()
+        self._told, self._thread = time.perf_counter(), threading.get_ident()
+        self._floor, self._rounding = -math.inf, 0.0
+
+    def interrupt(self) -> None:
+        """Take note that somebody asked to stop."""
+        self.interrupted = True
 
     def begin_stage(self, stage: int) -> None:
         """Start a chapter: what was known of other stages does not bear on it."""
@@ -70,7 +71,7 @@ class Journal:
             # What was proved stays proved: bounds only ever tighten.
             by = by if upper < last.upper else last.proved_by
             lower, upper = max(lower, last.lower), min(upper, last.upper)
-        entry = Progress(self.stage, nodes, open_nodes, lower, upper, self._clock.elapsed, -1, by)
+        entry = Progress(self.stage, nodes, open_nodes, lower, upper, self.clock.elapsed, -1, by)
         if last is not None and (last.lower, last.upper) == (lower, upper):
             # What stays on record is when it was known first.
             self.history[-1] = replace(entry, elapsed=last.elapsed)
@@ -102,13 +103,13 @@ class Journal:
         self._told = time.perf_counter()
         if self.forming is not None:
             entry = replace(entry, forming=self.forming)
-        return self._callback is not None and bool(self._callback(entry))
+        return self.callback is not None and bool(self.callback(entry))
 
     def keep_in_touch(self) -> bool:
         """Tell the callback now and then that the work goes on; whether it asks to stop."""
-        early = time.perf_counter() < self._told + self._heartbeat
+        early = time.perf_counter() < self._told + self.heartbeat
         if early or self._thread != threading.get_ident():
             return False
         # Nothing is known yet while a covariance is formed; whoever listens may stop it.
         entry = self.last or Progress(self.stage, 0, 0, -math.inf, math.inf, 0.0)
-        return self.tell(replace(entry, elapsed=self._clock.elapsed))
+        return self.tell(replace(entry, elapsed=self.clock.elapsed))

@@ -116,11 +116,7 @@ class Watch:
 
     def listening(self) -> AbstractContextManager[None]:
         """Let Ctrl-C end the search at its next step instead of tearing a computation apart."""
-
-        def note() -> None:
-            self.interrupted = True
-
-        return heeding(note)
+        return heeding(self.journal.interrupt)
 
 
 class QuietWatch(Watch):

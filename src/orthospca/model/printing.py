@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from orthospca._notebook import NotebookBar, in_notebook
@@ -27,10 +28,11 @@ def verbosity(verbose: Any) -> int:
     return validate_integer("verbose", int(verbose) if isinstance(verbose, bool) else verbose, 0)
 
 
+@dataclass(eq=False)
 class ProgressPrinter:
     """A callback that prints where the search stands.
 
-    Parameters
+    Attributes
     ----------
     name : str
         Who is speaking.
@@ -47,25 +49,19 @@ class ProgressPrinter:
         Who listens besides; a true answer stops the solve.
     """
 
-    def __init__(
-        self,
-        name: str,
-        n_components: int,
-        verbose: Any,
-        write: Callable[[str], object] = print,
-        clock: Callable[[], float] = time.perf_counter,
-        together: bool = False,
-        callback: Callable[[Progress], bool | None] | None = None,
-    ) -> None:
-        self._level = verbosity(verbose)
-        self._name = name
-        self._total = n_components
-        self._together = together
-        self._callback = callback
-        self._bar = NotebookBar() if self._level and write is print and in_notebook() else None
-        self._write = write
-        self._clock = clock
-        self._told = clock()
+    name: str
+    n_components: int
+    verbose: Any
+    write: Callable[[str], object] = print
+    clock: Callable[[], float] = time.perf_counter
+    together: bool = False
+    callback: Callable[[Progress], bool | None] | None = None
+
+    def __post_init__(self) -> None:
+        self._level = verbosity(self.verbose)
+        shown = self._level and self.write is print and in_notebook()
+        self._bar = NotebookBar() if shown else None
+        self._told = self.clock()
         self._last: Progress | None = None
 
     @property
@@ -81,10 +77,10 @@ class ProgressPrinter:
             if last is not None and last.stage != progress.stage:
                 self._print(last, "done")
             elif self._bar is not None:
-                self._bar.show(progress.stage, self._total, self._line(progress, "so far"))
-            elif self._level > 1 and self._clock() - self._told >= INTERVAL:
+                self._bar.show(progress.stage, self.n_components, self._line(progress, "so far"))
+            elif self._level > 1 and self.clock() - self._told >= INTERVAL:
                 self._print(progress, "so far")
-        return self._callback is not None and bool(self._callback(progress))
+        return self.callback is not None and bool(self.callback(progress))
 
     def close(self) -> None:
         """The search has ended."""
@@ -93,19 +89,19 @@ class ProgressPrinter:
             self._last = None
 
     def _print(self, progress: Progress, state: str) -> None:
-        self._told = self._clock()
+        self._told = self.clock()
         line = self._line(progress, state)
         _log.info("%s", line)
         if self._bar is not None:
-            self._bar.show(progress.stage + 1, self._total, line)
+            self._bar.show(progress.stage + 1, self.n_components, line)
         elif self._level:
-            self._write(f"[{self._name}] {line}")
+            self.write(f"[{self.name}] {line}")
 
     def _line(self, progress: Progress, state: str) -> str:
         lower = f"{progress.lower:.6g}" if math.isfinite(progress.lower) else "none"
-        what = f"component {progress.stage + 1} of {self._total} {state}: variance"
-        if self._together and self._total > 1:
-            what = f"all {self._total} components {state}: total variance"
+        what = f"component {progress.stage + 1} of {self.n_components} {state}: variance"
+        if self.together and self.n_components > 1:
+            what = f"all {self.n_components} components {state}: total variance"
         nodes = f"{progress.nodes} node{'' if progress.nodes == 1 else 's'}"
         return (
             f"{what} {lower}, proved bound {progress.upper:.6g}, "

@@ -17,7 +17,7 @@ from orthospca.bounds.conditioning.steps import Step
 from orthospca.bounds.conditioning.walk import Conditioning, Pending, Walk
 from orthospca.model.nodes import Node
 from orthospca.model.stage import Subproblem
-from orthospca.model.tuning import DEFAULT, WalkTuning
+from orthospca.model.tuning import WalkTuning
 from orthospca.search.outcome import Argument, Ground, Rung
 from orthospca.search.views import StageView, with_rounding
 from orthospca.supports.best import Candidate, values_on_supports
@@ -98,13 +98,12 @@ def supports_above(
     below = next((rung.upper for rung in rungs if rung.size == size - 1), math.inf)
     sieve = view.sieve(size, lowered, below, stop)
     problem, kept = view.restricted(sieve.kept, size)
-    nothing_left_out = sieve.outside <= level
-    if len(kept) < size:
-        argument = Argument(Ground.SIEVE, with_rounding(lowered, view), kept)
-        return Listed(problem, kept, [], np.zeros(0), nothing_left_out, False, -math.inf, argument)
     places = np.flatnonzero(np.isin(kept, np.arange(0) if banned is None else banned))
     listing = Listing(problem, lowered, level - 0.5 * margin, most, tuning, places)
-    complete = listing.run(stop) and nothing_left_out
+    if len(kept) < size:
+        # There is no support of so many.
+        listing.pending = []
+    complete = listing.run(stop) and sieve.outside <= level
     steps = listing.steps.tree().embedded(kept)
     return Listed(
         problem,
@@ -151,8 +150,8 @@ class Listing(Walk):
         level: float,
         lowest: float,
         most: int,
-        tuning: WalkTuning = DEFAULT.walk,
-        banned: IntArray | None = None,
+        tuning: WalkTuning,
+        banned: IntArray,
     ) -> None:
         nobody = Candidate(-math.inf, np.zeros(problem.n_features))
         everything = Node(problem.included, np.arange(problem.n_features))
@@ -163,7 +162,7 @@ class Listing(Walk):
         self.full = False
         self.next_value = -math.inf
         self._lowest = lowest
-        self._banned = np.arange(0) if banned is None else banned
+        self._banned = banned
 
     def run(self, stop: Callable[[], bool]) -> bool:
         """List them; whether none can be missing."""

@@ -214,7 +214,7 @@ class MatrixView:
 
     def sieve(self, size: int, level: float, below: float, stop: Callable[[], bool]) -> Sieve:
         """Find the features that a support above the level can contain, by the border rule."""
-        kept = np.flatnonzero(stays(level, below, self._diagonal, self._sums[:, size - 2]))
+        kept = self.passing(size, level, below)
         kept = sieve_within(self.problem, self._diagonal, kept, size, level, below, stop=stop)
         return Sieve(kept, level)
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthospca._errors import InputError
-from orthospca._typing import Array, IntArray
+from orthospca._typing import IntArray
 from orthospca.model.stage import Subproblem
 from orthospca.numerics import rigor
 from orthospca.numerics.rounding import UNIT
-from orthospca.supports.best import Candidate, best_on_support, values_on_supports
+from orthospca.supports.best import Candidate, best_on_support, better_of, values_on_supports
 
 #: Supports generated and tested between two looks at the clock.
 BATCH = 24_000
@@ -103,7 +103,7 @@ def enumerate_supports(
     batch_size : int
         Supports tested together.
     """
-    search = _SupportTest(problem, incumbent, cutoff)
+    search = _SupportTest(problem, cutoff, incumbent)
     for supports in supports_between(included, allowed, problem.sparsity, batch_size):
         if stop is not None and stop():
             return Enumerated(search.best, math.inf, complete=False)
@@ -111,14 +111,17 @@ def enumerate_supports(
     return Enumerated(search.best, search.upper, complete=True)
 
 
+@dataclass(eq=False)
 class _SupportTest:
     """Keeps the best candidate and the proved bound while batches of supports go by."""
 
-    def __init__(self, problem: Subproblem, incumbent: Candidate | None, cutoff: float) -> None:
-        self.problem = problem
-        self.best = incumbent
-        self.cutoff = cutoff
-        self.upper = -math.inf
+    problem: Subproblem
+    cutoff: float
+    best: Candidate | None
+    upper: float = -math.inf
+
+    def __post_init__(self) -> None:
+        problem = self.problem
         self.margin = 16 * problem.sparsity * UNIT * problem.scale
         # Below every value that a unit vector can reach: proved below this means infeasible.
         self.bottom = -2.0 * problem.scale * (problem.sparsity + 1)
@@ -142,16 +145,18 @@ class _SupportTest:
         values = values_on_supports(self.problem, supports)
         leader = int(np.argmax(values))
         if self.best is None or values[leader] > self.best.value:
-            found = best_on_support(self.problem, supports[leader])
-            if found is not None and (self.best is None or found.value > self.best.value):
-                self.best = found
+            self.best = better_of(self.best, best_on_support(self.problem, supports[leader]))
         feasible = values > -math.inf
         if feasible.any():
             self.upper = max(self.upper, self._prove(supports[feasible]))
 
     def _prove(self, supports: IntArray) -> float:
         """Smallest threshold of a ladder that is proved for all these supports."""
-        matrices, radius = self._constrained(supports)
+        matrices = self.problem.covariance[supports[:, :, None], supports[:, None, :]]
+        radius = np.zeros(len(supports))
+        if self.problem.constrained:
+            level = self.threshold - 0.1 * self.problem.scale
+            matrices, radius = rigor.constrain(matrices, self.problem.previous[supports], level)
         pending = np.ascontiguousarray(matrices.transpose(1, 2, 0))
         slack = self.margin
         upper = -math.inf
@@ -165,10 +170,3 @@ class _SupportTest:
             if not math.isfinite(slack):
                 return math.inf
         return upper
-
-    def _constrained(self, supports: IntArray) -> tuple[Array, Array]:
-        matrices = self.problem.covariance[supports[:, :, None], supports[:, None, :]]
-        if not self.problem.constrained:
-            return matrices, np.zeros(len(supports))
-        level = self.threshold - 0.1 * self.problem.scale
-        return rigor.constrain(matrices, self.problem.previous[supports], level)

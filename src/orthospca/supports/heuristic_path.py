@@ -16,7 +16,7 @@ from orthospca.model.stage import Subproblem
 from orthospca.supports.best import Candidate, best_on_support, values_on_supports
 from orthospca.supports.heuristics import eliminate, entering_value, polish
 
-#: Rows from which supports are grown, at most.
+#: Rows from which supports are grown, at most: more of them where there are more features.
 MOST_STARTS = 24
 #: Indices that a swap tries to remove: those with the smallest loadings.
 LEAVING = 3
@@ -42,8 +42,6 @@ class HeuristicPath:
     ----------
     problem : Subproblem
         With the largest of the sparsities.
-    starts : int, optional
-        Rows from which supports are grown; more of them where there are more features.
 
     Attributes
     ----------
@@ -51,12 +49,12 @@ class HeuristicPath:
         At position s the best vector found with at most s nonzeros; it never gets worse with s.
     """
 
-    def __init__(self, problem: Subproblem, starts: int | None = None) -> None:
+    def __init__(self, problem: Subproblem) -> None:
         self.problem = problem
         self.matrix = problem.projected
         self.size = min(problem.sparsity, problem.n_features)
         self.best: list[Candidate | None] = [None] * (self.size + 1)
-        self._starts = starts or min(MOST_STARTS, 4 + problem.n_features // 8)
+        self._starts = min(MOST_STARTS, 4 + problem.n_features // 8)
         self._seen: set[bytes] = set()
         # The best supports of each size that were grown and are still to be solved.
         self._grown: list[IntArray] = []
@@ -102,9 +100,7 @@ class HeuristicPath:
         scores[row] = np.inf
         support = np.sort(np.argsort(-scores, kind="stable")[: self.size])
         # What begins there later may begin there: it does not count as seen.
-        found = best_on_support(self.problem, support)
-        if found is not None:
-            self.offer(found)
+        self.offer(best_on_support(self.problem, support))
 
     def spread(self, first: int, last: int) -> None:
         """Let neighbouring sizes improve each other, down from the first to the last and up again.
@@ -118,8 +114,10 @@ class HeuristicPath:
             if not self._stop():
                 self._from_smaller(size)
 
-    def offer(self, candidate: Candidate) -> bool:
+    def offer(self, candidate: Candidate | None) -> bool:
         """Take a feasible vector for its own size and for all larger ones; whether it helps."""
+        if candidate is None:
+            return False
         first = len(self.problem.filled(candidate.vector))
         helped = False
         for size in range(max(first, 1), self.size + 1):
@@ -139,8 +137,7 @@ class HeuristicPath:
             return None
         self._seen.add(key)
         found = best_on_support(self.problem, support)
-        if found is not None:
-            self.offer(found)
+        self.offer(found)
         return found
 
     def _starting_rows(self) -> IntArray:

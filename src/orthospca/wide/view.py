@@ -161,8 +161,7 @@ class DataView:
         problem, kept = self.restricted(pool[self.members[pool]], self.sparsity)
         climb = HeuristicPath(problem)
         for found in (*self._found, best):
-            if found is not None:
-                climb.offer(Candidate(found.value, found.vector[kept]))
+            climb.offer(None if found is None else Candidate(found.value, found.vector[kept]))
         climb.spread(size, size)
         return self._take(climb, kept)
 
@@ -369,20 +368,11 @@ class DataView:
     def before_rungs(
         self, size: int, level: float, largest: int
     ) -> tuple[Subproblem, IntArray] | None:
-        """What norms leave: of variances alone, or of rows if all that is left is formed."""
-        best = self._found[size]
-        if self.proof or best is None:
-            return None
+        """All features, if they are few and their covariances are there."""
         kept = np.flatnonzero(self.members)
-        kept = self._sieve_by_norms(kept, self._cheap_sums(kept, size), size, level)
-        everything = np.union1d(kept, self.touched)
-        if len(kept) > self.tuning.wide.few and len(self.part.missing(everything)) == 0:
-            kept = self._sieve_by_norms(kept, self._sums_of(kept, size), size, level)
-        if len(kept) > min(largest, self.part.largest):
+        if self.proof or len(kept) > min(largest, self.part.largest):
             return None
-        if len(self.part.missing(kept)) and len(kept) > self.tuning.wide.few:
-            return None
-        return self.restricted(np.union1d(kept, np.flatnonzero(best.vector)), size)
+        return None if len(self.part.missing(kept)) else self.restricted(kept, size)
 
     @property
     def _entry_radius(self) -> float:

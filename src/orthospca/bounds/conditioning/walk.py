@@ -119,15 +119,13 @@ class Conditioning:
         tolerance: Tolerance,
         budget: float,
         stop: Callable[[], bool] | None = None,
-        level: float = -math.inf,
     ) -> Dive:
-        """Search a node at the cutoff of the tolerance, or at a level above it.
+        """Search a node at the cutoff of the tolerance.
 
         A better component found on the way is polished, and the search begins anew with it.
         """
         while True:
-            cutoff = max(level, tolerance.cutoff(incumbent.value))
-            found = self.search(node, incumbent, cutoff, budget, stop)
+            found = self.search(node, incumbent, tolerance.cutoff(incumbent.value), budget, stop)
             if found.best.value <= incumbent.value:
                 return found
             incumbent = polish(self.problem, found.best)

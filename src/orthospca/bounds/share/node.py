@@ -37,10 +37,11 @@ class Proved:
     multipliers: Multipliers
 
 
+@dataclass(eq=False)
 class ShareBound:
     """Bounds nodes of one stage.
 
-    Parameters
+    Attributes
     ----------
     problem : Subproblem
     value : float
@@ -48,10 +49,12 @@ class ShareBound:
     tuning : ShareTuning
     """
 
-    def __init__(self, problem: Subproblem, value: float, tuning: ShareTuning) -> None:
-        self.problem = problem
-        self.tuning = tuning
-        size = max(abs(value), SMALLEST_SCALE * problem.scale)
+    problem: Subproblem
+    value: float
+    tuning: ShareTuning
+
+    def __post_init__(self) -> None:
+        size = max(abs(self.value), SMALLEST_SCALE * self.problem.scale)
         self.unit = 2.0 ** round(math.log2(size))
 
     def __call__(self, node: Node, cutoff: float, watch: Watch) -> NodeBound:
