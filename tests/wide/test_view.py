@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import gc
 import math
+import weakref
 from fractions import Fraction
 
 import numpy as np
@@ -305,3 +307,17 @@ def test_rented_long_enough_it_is_bought() -> None:
         assert np.allclose(part.times(used, np.ones((2, 1)))[:, 0], whole[:, used].sum(axis=1))
         if count == N:
             assert part.matrix(np.arange(N)) is part.matrix(np.arange(N))
+
+
+def test_data_are_let_go_of_at_once():
+    """Tests that nothing of a solve keeps the data until garbage is collected."""
+    Q = DataCovariance(samples(0, n=500))
+    kept = weakref.ref(Q)
+    gc.disable()
+    try:
+        result = solve(Q, 3, 2, gap=1e-2)
+        del Q
+        assert kept() is None
+    finally:
+        gc.enable()
+    assert result.status is Status.OPTIMAL

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,14 @@ def searched(
     return max(upper, level), argument
 
 
+def looked_long_enough(watch: QuietWatch) -> bool:
+    """Whether vectors have been looked for long enough.
+
+    What keeps this knows nothing of the ladder, and so does not keep the data alive.
+    """
+    return watch.out_of_time() or watch.clock.is_gone(SHARE_OF_HEURISTICS)
+
+
 @dataclass(eq=False)
 class Ladder:
     """The rungs of one stage.
@@ -103,17 +112,13 @@ class Ladder:
         if self.stage.best is not None:
             self.offer(self.stage.best, len(self.view.filled(self.stage.best.vector)))
 
-    def _out_of_time(self) -> bool:
-        """Whether vectors have been looked for long enough."""
-        return self.watch.out_of_time() or self.watch.clock.is_gone(SHARE_OF_HEURISTICS)
-
     def find(self) -> None:
         """Look for good vectors of the sparsity asked for."""
-        self._take(self.view.find(self._out_of_time))
+        self._take(self.view.find(partial(looked_long_enough, self.watch)))
 
     def refine(self) -> None:
         """Look for good vectors of every sparsity."""
-        self._take(self.view.refine(self._out_of_time))
+        self._take(self.view.refine(partial(looked_long_enough, self.watch)))
 
     def _take(self, found: Sequence[Candidate | None]) -> None:
         for size, candidate in enumerate(found):
