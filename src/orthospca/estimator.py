@@ -71,22 +71,21 @@ class OrthogonalSparsePCA(SparseScores):
     Parameters
     ----------
     n_components : int or float, default=2
-        How many components to find, at most the number of features; or, between 0 and 1, as many
-        as explain this share of the total variance, at most 50.
+        Number of components to find.  A number between 0 and 1 is a share of the total variance:
+        as many components as explain it, at most 50.
     sparsity : int or sequence of int, default=5
-        How many features a component may use; one number, or one for each component.  A number
-        above the number of features restricts nothing and counts as the number of features.
+        Number of features a component may use: one number, or one for each component.  A number
+        above the number of features counts as the number of features.
     covariance : {"empirical", "correlation", "precomputed"}, default="empirical"
         ``"empirical"`` centres the data; ``"correlation"`` also divides each feature by its
         standard deviation (a constant feature is only centred: its ``scale_`` is 1 and its
         variance 0); with ``"precomputed"`` the ``X`` of :meth:`fit` is the symmetric matrix Q
         itself, and the ``X`` of the other methods are observations, used as they are.
     objective : {"stagewise", "lexicographic", "joint"}, default="stagewise"
-        As in :func:`orthospca.solve`: each component the best one given those before it, or all of
-        them with the largest total variance.
+        As in :func:`orthospca.solve`: each component is the best one given those before it, or all
+        together have the largest total variance.
     method : {"branch-and-bound", "eigenvalue", "enumeration"}, default="branch-and-bound"
-        As in :func:`orthospca.solve`.  ``"deflation"`` is refused: its components are not
-        orthogonal.
+        As in :func:`orthospca.solve`, without ``"deflation"``, whose components are not orthogonal.
     eps : float, default=0.0
         Absolute tolerance: a component is done when ``upper - lower ≤ max(eps, gap·|lower|)``.
     gap : float, default=1e-4
@@ -100,40 +99,39 @@ class OrthogonalSparsePCA(SparseScores):
     n_jobs : int, optional
         Threads, as in joblib.  The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the search for good sets with ``objective="joint"``; nothing else is random, and
-        None is 0.
+        Seed of the search for good sets with ``objective="joint"``; None means 0.  Nothing else is
+        random.
     proof : bool, default=False
-        Whether to keep a certificate that :func:`orthospca.verify` accepts without trusting the
+        Whether to keep a certificate, which :func:`orthospca.verify` checks without trusting the
         solver, as in :func:`orthospca.solve`.
     verbose : int, default=0
-        1 prints a line for each component when it is done; 2 also says every few seconds where the
-        search stands; in a notebook a bar shows it.  The same lines are records of ``logging``, at
-        the level INFO of the logger ``"orthospca"``.
+        1 prints a line for each finished component, 2 also reports progress every few seconds; in a
+        notebook, a progress bar appears instead.  The same lines are always log records, at level
+        INFO of the logger ``"orthospca"``.
     memory_limit : float or str, optional
         Bytes, or a size such as ``"4GB"``, that a matrix formed from X may take, as in
         :func:`orthospca.solve`.
     include, exclude : sequence of str or int, or one for each component, optional
-        Features, by name or number, that components have to contain, or must not, as in
+        Features, by name or number, that components must contain, or must not contain, as in
         :func:`orthospca.solve`.
     relation : {"orthogonal", "disjoint", "uncorrelated"}, default="orthogonal"
-        Whether components are orthogonal, or a feature serves one component only, or scores are
-        uncorrelated, ``xᵀQy = 0``: such components need not be orthogonal, and what they explain
-        does not add up (see the notes).
+        As in :func:`orthospca.solve`.  With ``"uncorrelated"``, components need not be orthogonal,
+        and their explained variances do not add up (see the notes).
     previous : array-like of shape (k, n_features), optional
         Vectors that all components are orthogonal to, or uncorrelated with.
     nonnegative : bool, default=False
-        Whether no loading may be negative; such components are disjoint.
+        Whether to allow no negative loadings; such components are disjoint.
     missing : {"error", "mean", "pairwise"}, default="error"
-        What to do with NaN in X: refuse it; put the mean of the feature, which understates
-        variances; or compute each covariance from the observations that have both features, which
-        may give an indefinite matrix (:meth:`transform` then has no score, NaN, where a feature
-        that a component uses is missing).  ``result_.note`` says what was done.
+        What to do with NaN in X.  ``"mean"`` fills in the mean of the feature, which understates
+        variances.  ``"pairwise"`` computes each covariance from the observations that have both
+        features, which may give an indefinite matrix; a score is then NaN if a feature that the
+        component uses is missing.  ``result_.note`` says what was done.
     reference : array-like of shape (m, n_features), optional
-        Observations of another condition (with ``"precomputed"``, their matrix): Q is the
-        covariance of X less ``contrast`` times that of the reference, both divided by the standard
-        deviations of X with ``"correlation"``.  ``explained_variance_`` is then the difference.
+        Observations of another condition (with ``"precomputed"``, their matrix).  Q is then the
+        covariance of X minus ``contrast`` times that of the reference; with ``"correlation"``, both
+        are divided by the standard deviations of X.  ``explained_variance_`` is the difference.
     contrast : float, default=1.0
-        How much the reference counts.
+        Weight of the reference.
 
     Attributes
     ----------
@@ -145,7 +143,7 @@ class OrthogonalSparsePCA(SparseScores):
     explained_variance_ratio_ : array of shape (n_components,)
         The same divided by the trace of Q (NaN if the trace is not positive).
     n_components_ : int
-        How many components were found: fewer than asked for if no more exist or a limit came first.
+        Number of components found: fewer than requested if no more exist or a limit came first.
     mean_ : array of shape (n_features,)
         What :meth:`transform` subtracts; 0 with ``"precomputed"``.
     scale_ : array of shape (n_features,)
@@ -163,8 +161,8 @@ class OrthogonalSparsePCA(SparseScores):
     result_ : Result
         Everything that :func:`orthospca.solve` returned.
     certificate_ : Certificate or None
-        The proof of ``upper_bounds_``, or of the bound of the set, for the matrix Q as it was
-        computed; None without ``proof``.
+        The proof of ``upper_bounds_``, or of the bound of the set, for the matrix Q as computed;
+        None without ``proof``.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has feature names that are all strings.
@@ -185,20 +183,20 @@ class OrthogonalSparsePCA(SparseScores):
     ``noise_variance_`` use the orthogonal projection onto the span of the components.
 
     *Divisor.*  Covariances have the divisor ``n_samples - 1``.  Sample weights are frequencies: a
-    weight of 2 is the same as the observation twice, a weight of 0 the same as leaving it out, and
-    the divisor is the sum of the weights minus 1.  That matters for ``explained_variance_``,
-    ``upper_bounds_``, ``scale_`` and ``eps``, not for the components.
+    weight of 2 is the same as having the observation twice, a weight of 0 the same as leaving it
+    out, and the divisor is the sum of the weights minus 1.  This affects ``explained_variance_``,
+    ``upper_bounds_``, ``scale_`` and ``eps``, not the components.
 
-    *Types.*  Sparse X with few nonzeros is not made dense: it is centred algebraically.  With more
-    of them, some columns at a time are.  Scores of float32 data are float32.  The search works in
-    float64 throughout, and so do ``result_`` and the numbers of the certificate.
+    *Types.*  Sparse X with few nonzeros stays sparse and is centred algebraically; otherwise some
+    columns at a time are made dense.  Scores of float32 data are float32.  The search, ``result_``
+    and the certificate use float64 throughout.
 
-    *Missing values.*  Observations with NaN are refused, with their number and features, unless
-    ``missing`` says what to do.  Other ways to fill them in come before, as in
+    *Missing values.*  NaN is an error that names the features, unless ``missing`` says what to do.
+    To fill in values in another way, use a pipeline, such as
     ``make_pipeline(SimpleImputer(), OrthogonalSparsePCA())``.
 
-    *Constant features.*  They have no variance and so get no loading as long as there is variance
-    elsewhere; ``result_.note`` lists them.
+    *Constant features.*  They have no variance, so they get no loading as long as other features
+    vary; ``result_.note`` lists them.
 
     Examples
     --------

@@ -103,104 +103,105 @@ def solve(
     Parameters
     ----------
     Q : array-like of shape (n, n), or DataCovariance
-        Symmetric: a covariance or correlation matrix.  It may be indefinite.  With a
-        :class:`~orthospca.DataCovariance` it is defined by data, and formed as far as is needed.
+        Symmetric, such as a covariance or correlation matrix; it may be indefinite.  A
+        :class:`~orthospca.DataCovariance` defines it by data, and only the necessary part is
+        formed.
     sparsity : int or sequence of int
-        Features each component may use; one number, or one for each component.
+        Number of features each component may use: one number, or one for each component.
     n_components : int
-        How many components to find.
+        Number of components to find.
     objective : {"stagewise", "lexicographic", "joint"}
         ``"stagewise"``: each component is the best one given those before it.
-        ``"lexicographic"``: the same, and where a stage has several optima (within the tolerance),
-        the one that lets the following stages be largest; ``Result.note`` says whether all ties
-        were examined.  ``"joint"``: the components with the largest total variance, with a proved
-        bound on the total of every such set, ``Result.joint_upper_bound``; the bound of each
-        component then says what another one in its place could have at most, and its status is
-        ``PART_OF_SET``: it is the set that is certified.  A joint search may take long: give
-        it a limit of time or nodes.  The last two need a matrix, ``method="branch-and-bound"`` and
-        no threshold.
+        ``"lexicographic"``: the same, but if a stage has several optima (within the tolerance), the
+        one that makes the following stages largest; ``Result.note`` says whether all ties were
+        examined.  ``"joint"``: the components with the largest total variance, with a proved bound
+        on the total of every such set, ``Result.joint_upper_bound``.  Then the set is certified:
+        each component has the status ``PART_OF_SET``, and its bound limits any other component in
+        its place.  A joint search may take long: set a time or node limit.  The last two need
+        ``method="branch-and-bound"`` and no threshold, and ``"lexicographic"`` also needs a matrix.
     method : {"branch-and-bound", "enumeration", "eigenvalue", "deflation"}
         ``"branch-and-bound"`` certifies sparsity after sparsity, each of which leaves few features
-        to the next, searches given the strongest features, and goes on, where that is not enough,
-        with the share relaxation and branching; ``"enumeration"`` tests
-        every support (Algorithm 1); ``"eigenvalue"`` is branch and bound with the eigenvalue,
-        Gershgorin, Frobenius and trace bounds (Algorithm 4); ``"deflation"`` is the baseline that
-        solves adjusted covariances and does **not** give orthogonal components.
+        for the next, searches given the strongest features and, if necessary, continues with the
+        share relaxation and branching.  ``"enumeration"`` tests every support (Algorithm 1).
+        ``"eigenvalue"`` is branch and bound with the eigenvalue, Gershgorin, Frobenius and trace
+        bounds (Algorithm 4).  ``"deflation"`` is the baseline that solves adjusted covariances; its
+        components are **not** orthogonal.
     eps, gap : float
-        A stage ends when ``upper - lower ≤ max(eps, gap·|lower|)``, exactly.  Where floating point
-        cannot reach that, as with both 0, its status is ``PRECISION``.
+        A stage ends when ``upper - lower ≤ max(eps, gap·|lower|)``, exactly.  If floating point
+        cannot reach that, as when both are 0, the status is ``PRECISION``.
     threshold : float, "auto" or Blocks
-        Entries of Q below it are ignored between blocks, into which the problem is split
-        (Algorithms 2 and 3): faster, but the components may then fall short of the best ones by
-        ``Result.guarantee``, and the upper bounds, which always speak of Q itself, say by how much.
-        0 splits along exact zeros only and ignores nothing.  ``"auto"`` takes the largest threshold
-        that the tolerance has room for, or 0 if that would not help; ``Result.note`` says which.
-        The blocks themselves, from :func:`orthospca.block_diagonalize`, may be given as well.
-        ``"deflation"`` has no use for blocks and refuses a positive threshold.
+        Split the problem into blocks, ignoring smaller entries of Q between them (Algorithms 2 and
+        3).  This is faster, but the components may fall short of the best ones by
+        ``Result.guarantee``; the upper bounds always hold for Q itself.  0 splits along exact zeros
+        only and ignores nothing.  ``"auto"`` takes the largest threshold that the tolerance allows,
+        or 0 if that would not help; ``Result.note`` says which.  You may also pass the blocks, from
+        :func:`orthospca.block_diagonalize`.  With ``"deflation"`` the threshold must be 0.
     time_limit : float, optional
-        Seconds for the whole solve, forming the matrix of data included.  Each stage may use two
-        fifths of what is left when it begins, or an equal share if that is more.
+        Seconds for the whole solve, including forming a matrix from data.  Each stage may use two
+        fifths of the remaining time, or an equal share if that is more.
     node_limit : int, optional
-        Nodes for each stage; for all components together with ``objective="joint"``.
+        Nodes for each stage; with ``objective="joint"``, for all components together.
     n_jobs : int, optional
-        Jobs over nodes, or over blocks, as in joblib: threads, unless ``joblib.parallel_config``
-        names another backend for the blocks.  The result does not depend on it.
+        Jobs over nodes or blocks, as in joblib: threads, unless ``joblib.parallel_config`` sets
+        another backend for the blocks.  The result does not depend on it.
     random_state : int, optional
-        Seed of the search for good sets with ``objective="joint"``; nothing else is random, and
-        without it the seed is 0.
+        Seed of the search for good sets with ``objective="joint"`` (default 0).  Nothing else is
+        random.
     callback : callable, optional
-        Called with a ``Progress`` record now and then; a true answer stops the solve.
+        Called with a ``Progress`` record at least twice a second; if it returns a true value, the
+        solve stops.
     proof : bool
-        Whether the result carries a certificate, ``Result.certificate``, that
-        :func:`orthospca.verify` accepts without trusting the solver.  Only such arguments are then
-        used as it can hold: no blocks, so that a threshold has no effect, and no multipliers of
-        more than some hundred megabytes; for a joint set the bound of one matrix, without
-        branching.  Where they leave a gap, the status is ``PROOF_LIMIT``.
+        Whether to return a certificate, ``Result.certificate``, which :func:`orthospca.verify`
+        checks without trusting the solver.  The search then uses only steps that a certificate can
+        record: no blocks (a threshold has no effect), no multipliers of more than some hundred
+        megabytes, and for a joint set with many features no branching.  If they leave a gap, the
+        status is ``PROOF_LIMIT``.
     resume : path, optional
-        A file to keep the certificate in, with ``proof`` as if it were true.  If it is there
-        already, it is verified, its finished stages and rungs are not proved again, and one of
-        another problem is refused.  It is written anew now and then while a stage is being solved,
-        and at the end, all or nothing, so that a run that was killed can be taken up again.  Of a
-        joint set it is written at the end; a later run begins with the set and the bound.
+        File in which to keep the certificate (implies ``proof``).  If it exists, it is verified,
+        and its finished stages and rungs are not proved again; a certificate of another problem is
+        an error.  The file is rewritten from time to time and at the end, completely or not at all,
+        so that a run that was killed can be continued.  For a joint set it is written at the end; a
+        later run starts from the set and its bound.
     feature_names : sequence of str, optional
-        One name for each feature; without it those of Q, if it is a data frame (pandas, polars) or
+        One name for each feature; by default those of Q, if it is a data frame (pandas, polars) or
         a :class:`~orthospca.DataCovariance` of one.
     memory_limit : float or str, optional
-        Bytes, or a size such as ``"4GB"``, that a matrix formed from data may take; half of what is
-        free, if it is not given.  Of the covariance of data as much is formed as is needed.
+        Bytes, or a size such as ``"4GB"``, that a matrix formed from data may take; by default half
+        of the free memory.
     include, exclude : sequence of str or int, or one for each component, optional
-        Features, by name or number, that every support has to contain, or must not contain.  What
-        is included counts against the sparsity, even where its best loading is zero.
+        Features, by name or number, that every support must contain, or must not contain.  Included
+        features count against the sparsity, even if their best loading is zero.
     relation : {"orthogonal", "disjoint", "uncorrelated"}
-        How components are related: each is orthogonal to those before it; or a feature serves one
-        component only, and what a later component includes is left to it; or scores are
-        uncorrelated, ``xᵀQy = 0``, and components need not be orthogonal.  The last needs a matrix.
+        ``"orthogonal"``: each component is orthogonal to those before it.  ``"disjoint"``: each
+        feature serves only one component; features that a later component includes are reserved
+        for it.  ``"uncorrelated"``: scores are uncorrelated, ``xᵀQy = 0``, and components need not
+        be orthogonal; this needs a matrix.
     previous : array-like of shape (k, n), optional
         Linearly independent vectors before the first component: all components are orthogonal to
         them (with ``relation="disjoint"``, use none of their features).  ``n_components`` counts
-        new ones, and the result holds only these.
+        only the new components, and the result holds only these.
     start : array-like of shape (k, n), optional
-        Vectors that may be good ones, the k-th for the k-th component: what is better on the same
-        features, or near them, is where its search begins.
+        Vectors to start from, the k-th for the k-th component.
     nonnegative : bool
-        Whether no loading may be negative.  Such components are disjoint, because a sum of
-        non-negative terms is 0 only if all of them are; vectors of ``previous`` must not be
-        negative either.
+        Whether to allow no negative loadings.  Such components are disjoint, because a sum of
+        non-negative terms is 0 only if all of them are; vectors of ``previous`` must be
+        non-negative too.
     verbose : bool or int
-        1 prints a line for each component when it is done, 2 also says every few seconds where the
-        search stands; in a notebook a bar shows it.  Without printing, the same lines are records
-        of ``logging``, at the level INFO of the logger ``"orthospca"``.
+        1 prints a line for each finished component, 2 also reports progress every few seconds; in a
+        notebook, a progress bar appears instead.  The same lines are always log records, at level
+        INFO of the logger ``"orthospca"``.
     reference : array-like of shape (n, n), or DataCovariance, optional
-        The covariance of another sample of the same features: ``Q - contrast·reference`` is solved,
-        what varies in one condition and not in the other.  ``note`` says what is certified.
+        The covariance of another sample of the same features.  ``Q - contrast·reference`` is
+        solved: what varies in one condition and not in the other.  ``Result.note`` says what is
+        certified.
     contrast : float
-        How much the reference counts.
+        Weight of the reference.
 
     Returns
     -------
     Result
         With fewer than ``n_components`` components if it is proved that no more exist, or if a
-        limit or an interrupt came before one was found.
+        limit or an interrupt came first.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class Alternatives(Shown):
     runtime : float
         Seconds.
     certificate : Certificate or None
-        With ``proof``, and if the list is complete: what a checker needs to see that it is.
+        With ``proof``, if the list is complete: what a checker needs.
     """
 
     PICTURES: ClassVar = ("alternatives",)
@@ -166,26 +166,26 @@ def alternatives(
 ) -> Alternatives:
     """List every support whose variance is within a tolerance of the best component's.
 
-    Supports have ``sparsity`` features; where fewer would do, every one that contains these is
-    listed.  The list is complete if the search of everything else has ended.
+    Supports have exactly ``sparsity`` features.  If fewer would do, every support that contains
+    them is listed.  ``Alternatives.complete`` says whether the list is proved complete.
 
     Parameters
     ----------
     Q : array-like of shape (n, n), or DataCovariance
         As in :func:`orthospca.solve`.
     sparsity : int
-        Features of a support.
+        Number of features in each support.
     tolerance : float
-        How far below the best variance, relative to it, a support may be.
+        How far a support may be below the best variance, relative to it.
     previous : array-like of shape (k, n), optional
-        Components that the vectors must be orthogonal to, as rows: the alternatives are then those
-        of the next stage.  A feature that one of them uses alone is in none of the supports.  They
-        are orthonormal, unless ``relation`` is another.
+        Earlier components, as rows; the list is then that of the next stage.  They must be
+        orthonormal if ``relation`` is ``"orthogonal"``.  A feature that is the only one of such a
+        component is in none of the supports.
     max_supports : int
-        List at most so many; with more of them ``complete`` is false.
+        List at most this many; if there are more, ``complete`` is false.
     gap : float
-        To which the best component is sought; if a better one turns up in the list, the tolerance
-        is measured from that.
+        Relative gap of the best component.  If the list contains a better one, the tolerance is
+        measured from that.
     time_limit : float, optional
         Seconds.
     n_jobs, callback, feature_names
@@ -193,10 +193,10 @@ def alternatives(
     proof : bool
         Whether to keep a certificate of the list, for :func:`orthospca.verify`.
     include, exclude : sequence of str or int, optional
-        Features, by name or number, that every support has to contain, or must not contain.
+        Features, by name or number, that every support must contain, or must not contain.
     relation : {"orthogonal", "disjoint", "uncorrelated"}
-        To the vectors of ``previous``, as in :func:`orthospca.solve`: orthogonal to them, without
-        their features, or with scores that are not correlated with theirs (without ``proof``).
+        Relation to the vectors of ``previous``, as in :func:`orthospca.solve`; ``"uncorrelated"``
+        does not work with ``proof``.
 
     Returns
     -------

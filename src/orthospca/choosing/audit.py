@@ -50,25 +50,25 @@ class Audit(Shown):
     variances : array of shape (K,)
         ``xᵀQx`` of each.
     added : array of shape (K,)
-        What the span gains by each: the variance of what is left of it when those before are
-        projected out, at unit length.  They add up to :attr:`joint_variance`; NaN where nothing is
-        left.
+        What each adds to the span of those before it: its variance after these are projected out,
+        at unit length.  The sum is :attr:`joint_variance`; NaN if nothing is left.
     cosines : array of shape (K, K)
         ``|cos|`` of the angle between component k and each before it; zero elsewhere.
     results : tuple of Result
-        For each, the search for a unit vector with no more features that is orthogonal to those
-        given before it: at most one component, and its bound.
+        For each, the search for a unit vector with no more nonzeros, orthogonal to those given
+        before it: at most one component, and its bound.
     joint_variance : float
-        Variance of the span of all: no orthonormal basis of it has more or less.
+        Variance of the span: that of every orthonormal basis of it.
     joint_upper_bound : float
         Proved: no set of orthogonal components with these sparsities has more in total.
     total_variance : float
         The trace of Q.
     feature_names : tuple of str or None
     notes : tuple of str
-        What was noticed: components that are zero, or depend on others; features without loadings.
+        Remarks: components that are zero or depend on others; features without loadings.
     status : Status
-        ``OPTIMAL`` if all bounds are within the tolerance of what was found; else why one is not.
+        ``OPTIMAL`` if each bound is within the tolerance of the best component found; otherwise the
+        reason why one is not.
     runtime : float
         Seconds.
     """
@@ -227,27 +227,28 @@ def audit(
     proof: bool = False,
     verbose: int | bool = False,
 ) -> Audit:
-    """Say how far given components are from the best ones, whoever found them.
+    """Measure how far given components, from any tool, are from the best ones.
 
-    The k-th vector, at unit length, with ``p_k`` nonzeros, is compared with a proved bound on
-    ``xᵀQx`` over unit vectors x with at most ``p_k`` nonzeros that are orthogonal to the vectors
-    given before it; all together, with one on sets of orthogonal components of these sparsities.
+    The k-th vector, scaled to unit length and with ``p_k`` nonzeros, is compared with a proved
+    bound on ``xᵀQx`` over unit vectors x with at most ``p_k`` nonzeros that are orthogonal to the
+    given vectors before it.  All together are compared with a bound on sets of orthogonal
+    components of these sparsities.
 
     Parameters
     ----------
     Q : array-like of shape (n, n), DataCovariance, or observations of shape (m, n)
-        A square one is the matrix itself; anything else, sparse matrices too, are observations in
-        rows, whose covariance is formed as far as is needed.
+        A square array is the matrix itself.  Anything else, sparse matrices included, holds
+        observations in rows; only the necessary part of their covariance is formed.
     loadings : array-like of shape (K, n) or (n, K)
-        Of any tool: an array, a data frame or a table of a file (``orthospca.tables.read_table``),
-        whose names are matched with those of the data, a fitted estimator with ``components_``, or
-        a :class:`~orthospca.Result`.  If it is square and has no names, rows are components.
+        An array; a data frame or a table read from a file (``orthospca.tables.read_table``), whose
+        names are matched with those of the data; a fitted estimator with ``components_``; or a
+        :class:`~orthospca.Result`.  In a square array without names, rows are components.
     correlation : bool
         Whether to divide each feature of observations by its standard deviation.
     objective : {"stagewise", "joint"}
-        With ``"joint"`` the bound on all together comes from a search over all sets, which takes
-        long; else it is what costs little, the smaller of the bound of ordinary PCA and the sum of
-        what single components can have.
+        With ``"joint"``, the bound on all together comes from a search over all sets, which takes
+        longer.  Otherwise it is a cheap one, the smaller of the bound of ordinary PCA and the sum
+        of the bounds on single components.
     zero : float
         Loadings up to this share of the largest of their vector count as zero.
     eps, gap, node_limit, n_jobs, memory_limit, feature_names
@@ -255,12 +256,12 @@ def audit(
     time_limit : float, optional
         Seconds for everything; each component gets an equal share of what is left.
     callback : callable, optional
-        Called with the number of searches done and the number of all, and meanwhile twice a
-        second; a true answer stops.
+        Called twice a second with the number of searches done and the total; if it returns a true
+        value, the audit stops.
     proof : bool
-        Whether each of ``Audit.results`` carries a certificate.
+        Whether each of ``Audit.results`` has a certificate.
     verbose : bool or int
-        Whether to print a line when a search is done.
+        Whether to print a line after each search.
 
     Returns
     -------

@@ -98,12 +98,12 @@ class CrossValidation(Shown):
 
     @property
     def best(self) -> int:
-        """The sparsity with the largest :attr:`mean`, the smallest of several."""
+        """The sparsity with the largest :attr:`mean`; the smallest of several."""
         return self._smallest()
 
     @property
     def suggested(self) -> int:
-        """The sparsity to take if nothing else decides: :attr:`one_standard_error`."""
+        """The suggested sparsity, :attr:`one_standard_error`."""
         return self.one_standard_error
 
     @property
@@ -177,12 +177,12 @@ def cross_validate_sparsity(
 ) -> CrossValidation:
     """Measure, for several sparsities, how much variance of held-out rows the components explain.
 
-    The rows are divided into folds.  For each fold the components are fitted to the other rows,
-    certified as always, and the variance of the fold along them is measured: see
-    :class:`CrossValidation` for what exactly.  It is the score of
-    :class:`~orthospca.OrthogonalSparsePCA`, of all sparsities from one path for each fold.
+    The rows are divided into folds.  For each fold, certified components are fitted to the other
+    rows, and the variance of the fold along them is measured (:class:`CrossValidation` defines it).
+    It is the score of :class:`~orthospca.OrthogonalSparsePCA`; one path per fold covers all
+    sparsities.
 
-    It never decreases with further components, so that it does not choose ``n_components``.
+    The share never decreases with more components, so it cannot choose ``n_components``.
 
     Parameters
     ----------
@@ -191,27 +191,27 @@ def cross_validate_sparsity(
     sparsities : iterable of int
         Between 1 and n, in any order.
     n_components : int
-        How many components for each sparsity.
+        Number of components for each sparsity.
     cv : int, splitter of scikit-learn, or iterable of (train, test)
-        A number is that of folds, into which the rows are divided at random.  Rows that belong
-        together (of one patient, of one day) need a splitter that knows, such as ``GroupKFold``.
+        An integer is the number of random folds.  For rows that belong together (of one patient, of
+        one day), pass a splitter such as ``GroupKFold``.
     groups : array-like of shape (m,), optional
-        For such a splitter.
+        Groups for such a splitter.
     correlation : bool
         Whether to divide each feature by its standard deviation in the rows that are fitted.
     random_state : int or None
         Seed of the folds, if ``cv`` is a number.
     callback : callable, optional
-        Called with the number of folds done and the number of all, after each and, if they are
-        done one by one, twice a second; a true answer stops.
+        Called with the number of folds done and the total; if it returns a true value, the
+        cross-validation stops.
     **options
         ``method``, ``eps``, ``gap``, ``time_limit``, ``n_jobs`` and others, as in
-        :func:`orthospca.stability`, for the folds in the place of resamples.
+        :func:`orthospca.stability`, for folds instead of resamples.
 
     Returns
     -------
     CrossValidation
-        If it was stopped by Ctrl-C, the callback or the time limit, of the folds that were done.
+        If Ctrl-C, the callback or the time limit stopped it: with the folds done by then.
 
     Examples
     --------

@@ -151,11 +151,11 @@ def significance(
 ) -> Significance:
     """Test whether components are more than noise, by permuting each column of the data.
 
-    The k-th component is compared with data from which the components before it are projected out,
-    and each of whose columns is then permuted on its own: what the columns share is gone, their
-    variances are not.  The p-value counts the permutations in which the proved upper bound on a
-    component with as many features is not below the variance: the test holds for every column
-    distribution, and no heuristic can make it too optimistic.
+    For the k-th component, those before it are projected out of the data, and then each column is
+    permuted independently.  This destroys what the columns share and keeps their variances.  The
+    p-value counts the permutations in which the proved upper bound on a component with as many
+    features is not below the variance.  So the test holds for every column distribution, and no
+    heuristic can make it too optimistic.
 
     Parameters
     ----------
@@ -165,31 +165,32 @@ def significance(
     sparsity, n_components, gap, feature_names
         As in :func:`orthospca.solve`, for the components of the data.
     n_permutations : int
-        For each component; the smallest possible p-value is one divided by one more.
+        Permutations for each component.  The smallest possible p-value is
+        ``1 / (n_permutations + 1)``.
     level : float
-        Of the test: a component with a larger p-value is not more than noise.
+        Level of the test: components with larger p-values count as noise.
     correlation : bool
         Whether to divide each feature by its standard deviation.
     random_state : int or None
         Seed of the permutations; with None they are different each time.
     null_gap : float
-        Relative gap of the bounds on permuted data, where half as much again as the best component
-        found there is not clearly below the variance.  They need not be exact: a larger one makes
-        the test more careful, and faster.
+        Relative gap of the bounds on permuted data, unless a coarse bound is already clearly below
+        the variance.  A larger gap makes the test faster and more conservative.
     time_limit : float, optional
-        Seconds for everything; permutations that there is no time for are left out.
+        Seconds for everything; permutations not reached are left out.
     node_limit : int, optional
         Nodes for each component, of the data and of permuted data.
     n_jobs : int, optional
         Permutations at a time, as in :func:`orthospca.stability`.  The result does not depend on
         it.
     callback : callable, optional
-        Called with the number of permutations done and the number of all; a true answer stops.
+        Called with the number of permutations done and the total; if it returns a true value, the
+        test stops.
 
     Returns
     -------
     Significance
-        If it was stopped by Ctrl-C, the callback or the time limit, of what was done.
+        If Ctrl-C, the callback or the time limit stopped it: with the permutations done by then.
 
     Examples
     --------

@@ -46,17 +46,17 @@ def stability(
     feature_names: Sequence[str] | None = None,
     **options: Any,
 ) -> Stability:
-    """Count how often each feature is selected when the components are sought in other rows.
+    """Count how often each feature is selected when the rows are resampled.
 
-    The components of all rows are the reference.  They are sought again in ``n_resamples`` sets of
-    rows, drawn from those given.  The components of a resample are matched with the reference one
-    to one, so that the sum of ``|cos|`` of the angles between partners is largest; where that
-    leaves a choice, components in the same place are partners.  The frequency of feature j in
-    component k is the share of the resamples in which the partner of the k-th reference component
-    uses j.  A resample that has no partner for it counts as one that uses no feature.
+    The components of all rows are the reference.  They are computed again for ``n_resamples`` sets
+    of rows drawn from X.  The components of each resample are matched one to one with the
+    reference, so that the sum of ``|cos|`` of the angles between partners is largest; ties are
+    resolved by position.  The frequency of feature j in component k is the share of the resamples
+    in which the partner of the k-th reference component uses j.  A resample without such a partner
+    counts as using no feature.
 
-    A certified component is the best one for the data given.  That says nothing about the noise of
-    sampling; these frequencies do.
+    A certificate is about the given data and says nothing about sampling noise.  These frequencies
+    do.
 
     Parameters
     ----------
@@ -65,31 +65,32 @@ def stability(
     sparsity, n_components, feature_names
         As in :func:`orthospca.solve`.
     n_resamples : int
-        How many sets of rows.
+        Number of resamples.
     bootstrap : bool
-        Whether to draw rows with replacement.  Without, each set is a subsample: different rows.
+        Whether to draw rows with replacement.
     fraction : float, optional
-        How many rows are drawn, as a share of m; by default half of them, and with ``bootstrap`` as
-        many as there are.
+        Share of the rows to draw; by default half of them, and with ``bootstrap`` as many as there
+        are.
     correlation : bool
-        Whether to divide each feature by its standard deviation, in each set of rows anew.
+        Whether to divide each feature by its standard deviation, recomputed in each resample.
     random_state : int or None
         Seed of the draws; with None they are different each time.
     callback : callable, optional
-        Called with the number of resamples done and the number of all; a true answer stops.
+        Called with the number of resamples done and the total; if it returns a true value, the
+        resampling stops.
     **options
-        Of each fit, as in :func:`orthospca.solve`: ``method`` (but ``"deflation"``), ``eps``,
+        For each fit, as in :func:`orthospca.solve`: ``method`` (except ``"deflation"``), ``eps``,
         ``gap``, ``node_limit``, ``include``, ``exclude``, ``relation``, ``previous`` and
-        ``nonnegative``.  Of all of them: ``time_limit``, seconds of which each fit gets an equal
-        share, while resamples that there is no time for are left out; and ``n_jobs``, fits at a
-        time, as in joblib: processes, unless ``joblib.parallel_config`` names another backend.  By
-        default all cores are used where that saves more than starting processes costs.  The result
-        does not depend on it.
+        ``nonnegative``.  For all fits together: ``time_limit``, seconds of which each fit gets an
+        equal share (resamples not reached are left out); and ``n_jobs``, parallel fits as in
+        joblib, in processes unless ``joblib.parallel_config`` sets another backend.  By default all
+        cores are used if that saves more time than starting processes costs.  The result does not
+        depend on it.
 
     Returns
     -------
     Stability
-        If it was stopped by Ctrl-C or the callback, of the resamples that were done.
+        If Ctrl-C or the callback stopped it: with the resamples done by then.
 
     Examples
     --------

@@ -1,10 +1,8 @@
 """Pictures of results, drawn with matplotlib (``pip install "orthospca[plot]"``).
 
-Every function draws on the axes it is given, or on a figure of its own, and returns the axes;
-``axes.figure.savefig("picture.png")`` keeps it. No window opens, and no display is needed. In a
-notebook every picture appears below its cell, whether its axes are kept or not; elsewhere, where
-``pyplot`` is loaded, ``plt.show()`` shows it.  What is drawn is said in ``plots/``, for reports
-too.
+Every function draws on the axes you pass, or on a new figure, and returns the axes; save with
+``axes.figure.savefig("picture.png")``.  No window opens, and no display is needed.  In a notebook,
+every picture appears below its cell.  Elsewhere, if ``pyplot`` is loaded, ``plt.show()`` shows it.
 
 Examples
 --------
@@ -125,7 +123,7 @@ def plot_scree(result: Result, Q: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_orthogonality(result: Result, *, ax: Axes | None = None) -> Axes:
-    """``|cos|`` of the angle between each two components; empty where they are orthogonal."""
+    """``|cos|`` of the angle between each pair of components; empty where they are orthogonal."""
     return draw(results.angles(result), ax)
 
 
@@ -149,10 +147,10 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Axes | None = None) -> Axes:
 def plot_path_loadings(
     path: SparsityPath, component: int = 0, *, max_features: int = 40, ax: Axes | None = None
 ) -> Axes:
-    """Which features a component uses by sparsity: who enters, who leaves, who comes back.
+    """Which features a component uses by sparsity: which enter, leave and come back.
 
-    A row for each feature, in the order in which they enter; a column for each sparsity.  Colour is
-    the loading, with signs that go on from one sparsity to the next; empty cells are exact zeros.
+    A row for each feature, in the order in which they enter; a column for each sparsity.  Colours
+    are loadings, with signs matched from one sparsity to the next; empty cells are exact zeros.
 
     Parameters
     ----------
@@ -168,9 +166,9 @@ def plot_path_loadings(
 
 
 def plot_cross_validation(found: CrossValidation, *, ax: Axes | None = None) -> Axes:
-    """Variance explained in rows held out, by sparsity, beside that of the rows fitted.
+    """Variance explained in held-out rows, by sparsity, beside that of the fitted rows.
 
-    The band is one standard error to each side.  The ringed sparsity is the smallest one within one
+    The band is one standard error to each side.  The ringed sparsity is the smallest within one
     standard error of the best.
 
     Parameters
@@ -184,9 +182,9 @@ def plot_cross_validation(found: CrossValidation, *, ax: Axes | None = None) -> 
 def plot_stability(found: Stability, *, max_features: int = 40, ax: Axes | None = None) -> Axes:
     """How often each feature is selected: a row for each feature, a column for each component.
 
-    Features of the components of all rows are framed.  What is selected about as often as by chance
-    is pale.  Beside the number of a component is its stability: 1 if every resample selects the
-    same features, 0 as by chance.
+    Features in the components of all rows are framed.  Features selected about as often as at
+    random are pale.  Each component is labelled with its stability: 1 if every resample selects the
+    same features, 0 if as at random.
 
     Parameters
     ----------
@@ -207,7 +205,7 @@ def plot_stability(found: Stability, *, max_features: int = 40, ax: Axes | None 
 
 
 def plot_stability_path(found: StabilityPath, *, ax: Axes | None = None) -> Axes:
-    """Stability of each component by sparsity: 1 if always the same features, 0 as by chance.
+    """Stability of each component by sparsity: 1 if always the same features, 0 if as at random.
 
     Parameters
     ----------

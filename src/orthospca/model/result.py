@@ -51,30 +51,29 @@ COMPARED = (
 class Result:
     """The components found, stage after stage, with their certificates.
 
-    Each stage's certificate is conditional on the components returned before it: where a stage has
-    several optima, another choice may lead to other later variances.  With ``objective="joint"`` it
-    is the set that is certified: ``joint_variance``, ``joint_upper_bound``, ``joint_gap`` and
-    ``status`` speak of it.
+    Each certificate is conditional on the components before it: if a stage has several optima,
+    another choice may lead to other later variances.  With ``objective="joint"`` the set is
+    certified: ``joint_variance``, ``joint_upper_bound``, ``joint_gap`` and ``status`` describe it.
 
-    A result has a length, and it can be indexed and iterated over: its items are the components,
-    each a :class:`Component`.  Two results are equal if the same was asked and the same answered:
-    method, sparsity, names, components, bounds and statuses agree exactly.  How they were found
-    (``runtime``, ``nodes``, ``history``, ``note``, ``certificate``) does not matter, so that a
-    result equals itself after :meth:`save` and :meth:`load`.  Equal results have the same hash.
+    A result has a length, and you can index it and iterate over it; its items are the components,
+    each a :class:`Component`.  Two results are equal if method, sparsity, names, components, bounds
+    and statuses agree exactly.  How they were found (``runtime``, ``nodes``, ``history``, ``note``,
+    ``certificate``) does not matter, so a result equals itself after :meth:`save` and :meth:`load`.
+    Equal results have the same hash.
 
     Attributes
     ----------
     stages : tuple of Component
     n_features : int
     sparsity : tuple of int
-        The sparsity asked of each component.
+        The sparsity requested for each component.
     status : Status
-        ``OPTIMAL`` if every component asked for was found and is optimal within tolerance;
-        ``EXHAUSTED`` if those found are and it is proved that no further one exists; else what
-        stopped the search.  With ``objective="joint"``, ``OPTIMAL`` if the total variance of the
-        set is within the tolerance of that of the best one.
+        ``OPTIMAL`` if every requested component was found and is optimal within the tolerance;
+        ``EXHAUSTED`` if those found are, and it is proved that no further one exists; otherwise
+        what stopped the search.  With ``objective="joint"``, ``OPTIMAL`` if the total variance of
+        the set is within the tolerance of the best possible.
     exhausted : bool
-        Proved that no further component exists (within the sparsity limit that was next).
+        Whether it is proved that no further component exists (with the next sparsity).
     method : str
     guarantee : float
         The a-priori guarantee: every variance is within this of the best of its stage; NaN for a
@@ -85,25 +84,25 @@ class Result:
     total_variance : float
         The trace of Q.
     note : str
-        How the problem was split into blocks and why, whether all ties were examined, or why the
-        bound of a set is what it is; empty where there is nothing to say.
+        Remarks: how the problem was split into blocks and why, whether all ties were examined, why
+        a gap is left; empty if there are none.
     known_path : tuple of Component
-        As much of :attr:`path` as was proved on the way.
+        As much of :attr:`path` as was proved along the way.
     climb : callable or None
         Proves the rest of it; not kept in files and copies.
     certificate : Certificate or None
         With ``proof=True``: what a checker needs (:class:`orthospca.Certificate`).
     objective : str
-        What was asked for: see :func:`orthospca.solve`.
+        As in :func:`orthospca.solve`.
     joint_upper_bound : float
-        Proved: no set of as many orthogonal components, with the sparsities asked for, has a larger
-        total variance.  Of a stage-wise result it is what costs little, the smaller of the bound of
+        Proved: no set of as many orthogonal components, with the requested sparsities, has a larger
+        total variance.  For a stage-wise result it is a cheap bound, the smaller of the bound of
         ordinary PCA and as many times the bound of the first component; NaN with
         ``method="deflation"`` and ``relation="uncorrelated"``, whose components are not orthogonal.
     asked : dict
-        What was asked beyond the sparsity: ``"include"`` and ``"exclude"``, a list of features for
-        each component, ``"relation"``, ``"nonnegative"``, and the number of ``"previous"``
-        vectors; only what was.
+        The constraints beyond the sparsity: ``"include"`` and ``"exclude"``, a list of features for
+        each component, ``"relation"``, ``"nonnegative"``, and the number of ``"previous"`` vectors.
+        It has only what was requested.
 
     Examples
     --------
@@ -166,11 +165,10 @@ class Result:
 
     @property
     def path(self) -> tuple[Component, ...]:
-        """The first component for sparsity 1, 2, … up to the one asked for, each with its bound.
+        """The first component for sparsity 1, 2, … up to the requested one, each with its bound.
 
-        Where features are included it begins with them alone: see :attr:`path_sparsities`.
-        They are sought when they are first looked at, unless they were met on the way, as by
-        :func:`orthospca.sparsity_path`; empty where there is no such way.
+        With included features it begins with these alone: see :attr:`path_sparsities`.  What was
+        not proved along the way is computed on first access; empty if that is not possible.
         """
         if not self.known_path and self.climb is not None:
             object.__setattr__(self, "known_path", self.climb())
@@ -204,7 +202,7 @@ class Result:
     def explained_variance_ratio(self) -> Array:
         """The variances divided by the trace of Q (NaN if the trace is not positive).
 
-        The components are orthogonal, so the shares add up to that of their span; where
+        The components are orthogonal, so the shares add up to that of their span; if
         :attr:`orthogonal` is false they do not.
         """
         total = self.total_variance
@@ -221,8 +219,7 @@ class Result:
     def upper_bounds(self) -> Array:
         """Proved upper bounds of each stage, given the components before it.
 
-        Of a joint result: of what another vector in the place of each component could have, given
-        all the others.
+        In a joint result: on any other vector in the place of each component, given all the others.
         """
         return np.array([component.upper_bound for component in self.stages])
 
@@ -243,7 +240,7 @@ class Result:
 
     @property
     def nodes(self) -> int:
-        """Nodes bounded in all."""
+        """Total number of nodes bounded."""
         return sum(component.nodes for component in self.stages)
 
     def __len__(self) -> int:

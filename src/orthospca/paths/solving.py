@@ -62,14 +62,11 @@ def sparsity_path(
 ) -> SparsityPath:
     """Solve the problem for several sparsities, from the largest to the smallest.
 
-    The first components of all sparsities are certified on the way to the largest one, and not
-    sought again.  What else is proved for one sparsity is used for the others.  A result whose
-    components are sparse enough is taken over for a smaller sparsity without a search.  The bound
-    of the first component is tightened by those of all other sparsities; with one component, a
-    search ends as soon as its incumbent meets the bound known from a larger sparsity, and a
-    component that does better than the one found for a larger sparsity replaces it.  So
-    ``variances[:, 0]`` with one component, and ``upper_bounds[:, 0]`` always, do not decrease with
-    the sparsity.
+    The first components of all sparsities are certified on the way to the largest one and not
+    searched for again.  What is proved for one sparsity helps the others: a result whose components
+    are sparse enough is reused for smaller sparsities, and the bound of each first component is
+    tightened by those of all other sparsities.  So ``upper_bounds[:, 0]``, and with one component
+    ``variances[:, 0]``, do not decrease with the sparsity.
 
     Parameters
     ----------
@@ -78,24 +75,24 @@ def sparsity_path(
     sparsities : iterable of int
         Between 1 and n, in any order.
     n_components : int
-        How many components for each sparsity.
+        Number of components for each sparsity.
     method, eps, gap, threshold, node_limit, n_jobs, random_state
-        As in :func:`orthospca.solve`, for each sparsity; ``"deflation"`` is refused, because its
-        bounds do not speak of Q.
+        As in :func:`orthospca.solve`, for each sparsity, without ``"deflation"``, whose bounds are
+        not about Q.
     time_limit : float, optional
-        Seconds for the whole path.  Each sparsity gets an equal share of what is left when it
-        begins; what they leave goes to those that are still open.
+        Seconds for the whole path.  Each sparsity gets an equal share of the remaining time; time
+        left over goes to those that are still open.
     callback : callable, optional
-        Called with the sparsity and a ``Progress`` record now and then; a true answer stops the
-        path.
+        Called with the sparsity and a ``Progress`` record from time to time; if it returns a true
+        value, the path stops.
     feature_names, memory_limit, include, exclude, relation, previous, nonnegative : optional
         As in :func:`orthospca.solve`, for each sparsity.
 
     Returns
     -------
     SparsityPath
-        If it was stopped by Ctrl-C, the callback or the time limit, with the sparsities that were
-        reached, the largest at least.
+        If Ctrl-C, the callback or the time limit stopped it: with the sparsities reached by then,
+        at least the largest.
 
     Examples
     --------
