@@ -50,7 +50,7 @@ from orthospca.routes import (
     stages_of_data,
     stages_of_matrix,
 )
-from orthospca.search.lexicographic import solve_lexicographically
+from orthospca.search.lexicographic import Lexicographic
 from orthospca.search.sequence import Found, run_stages
 from orthospca.search.stages import MatrixStages
 from orthospca.wide.stage import WideProblem, WideStages
@@ -344,7 +344,7 @@ class _Solve:
             found = Found(joint.components, False, math.nan, joint.status)
             return self.result(found, joint.note, None, joint.upper)
         if settings.objective is Objective.LEXICOGRAPHIC:
-            found, note = solve_lexicographically(Q, *way)
+            found, note = Lexicographic(Q, *way).run()
             if settings.proof:
                 certificate = self._recorder().close(found)
             return self.result(found, note, certificate, self._bound_of_all(found))

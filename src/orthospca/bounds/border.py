@@ -96,13 +96,7 @@ class LargestEntries:
             self.columns[start : start + step] = at
         self._rest = self.values.min(axis=1, initial=math.inf) if width < n - 1 else np.zeros(n)
 
-    def sums(
-        self,
-        count: int,
-        changed: IntArray | None = None,
-        entries: Array | None = None,
-        radius: float = 0.0,
-    ) -> Array:
+    def sums(self, count: int, changed: IntArray, entries: Array, radius: float) -> Array:
         """Return the sums of the 1, 2, …, ``count`` largest squares of each row, rounded up.
 
         Parameters
@@ -116,7 +110,7 @@ class LargestEntries:
             How far each entry may be from the true one.
         """
         values = self.values
-        if changed is not None and entries is not None and len(changed):
+        if len(changed):
             among = np.zeros(len(values), dtype=bool)
             among[changed] = True
             values = np.where(among[self.columns], self._rest[:, None], values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from orthospca.certificate.files import Certificate
 from orthospca.certificate.resuming import Saved, read_saved
 from orthospca.certificate.writing import assembled
 from orthospca.model.demands import NO_DEMANDS, Demands
-from orthospca.model.result import Component
+from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
 from orthospca.search.outcome import Rung
 from orthospca.search.sequence import Found
@@ -52,7 +53,7 @@ class Recorder:
         self._due = time.perf_counter() + self._tuning.every
         self._saved = Saved()
         if self.path is not None:
-            empty = self._certificate((), (), False)
+            empty = self._certificate(Found((), False, math.nan, Status.INTERRUPTED))
             given = self.matrix, empty, self._tolerance, self.demands
             self._saved = read_saved(self.path, *given)
 
@@ -80,33 +81,28 @@ class Recorder:
         if self.path is None:
             return
         begin = time.perf_counter()
-        self._certificate(found.components, found.ladders, False).save(self.path)
+        self._certificate(found).save(self.path)
         end = time.perf_counter()
         self._due = end + max(self._tuning.every, self._tuning.apart * (end - begin))
 
     def close(self, found: Found) -> Certificate:
         """Return the certificate of the whole run, and save it."""
-        certificate = self._certificate(found.components, found.ladders, found.exhausted)
+        certificate = self._certificate(found)
         if self.path is not None:
             certificate.save(self.path)
         return certificate
 
-    def _certificate(
-        self,
-        components: Sequence[Component],
-        ladders: Sequence[tuple[Rung, ...]],
-        exhausted: bool,
-    ) -> Certificate:
+    def _certificate(self, found: Found) -> Certificate:
         matrix, demands = self.matrix, self.demands
-        vectors = [component.vector for component in components]
+        vectors = [component.vector for component in found.components]
         arrays = {"components.npy": np.array(vectors, dtype=float).reshape(-1, matrix.shape[1])}
         stages = [
             {"variance": c.variance, "upper_bound": c.upper_bound, "status": str(c.status)}
-            for c in components
+            for c in found.components
         ]
         if demands.previous is not None:
             arrays["previous.npy"] = demands.previous
-        said = {"stages": stages, "exhausted": exhausted}
+        said = {"stages": stages, "exhausted": found.exhausted}
         asked = {"eps": self._tolerance.eps, "gap": self._tolerance.gap, **demands.manifest()}
         problem = (matrix, self.kind, self.sparsity)
-        return assembled(*problem, said, arrays, ladders, asked, self._sha256)
+        return assembled(*problem, said, arrays, found.ladders, asked, self._sha256)

@@ -1,16 +1,14 @@
 """Largest sums over supports: the combinatorics that every separable bound shares.
 
-A support has ``size`` indices and contains the included ones.  Sums are over numbers ≥ 0 where a
-maximum over smaller supports is meant too.
+A support has ``size`` indices.  Sums are over numbers ≥ 0 where a maximum over smaller supports is
+meant too.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from orthospca._typing import Array, BoolArray
+from orthospca._typing import Array
 
 #: Entries worked on at once: they then stay in the cache.
 CHUNK = 2**17
@@ -35,25 +33,17 @@ def strongest_sums(matrix: Array, count: int) -> Array:
     return sums
 
 
-def best_sums(costs: Array, inside: BoolArray, size: int) -> tuple[float, Array]:
-    """Return the largest sum over a support, and the largest over supports with each index.
+def sums_with_each(costs: Array, size: int) -> Array:
+    """Return, for each index, the largest sum over supports that contain it.
 
     Parameters
     ----------
     costs : array
-    inside : boolean array
-        Indices that every support contains.
     size : int
         Size of a support.
     """
-    base = float(costs[inside].sum())
-    free = costs[~inside]
-    room = min(size - int(np.count_nonzero(inside)), len(free))
-    if room <= 0:
-        return base, np.where(inside, base, -math.inf)
-    ordered = np.sort(free)[::-1]
-    total = base + float(ordered[:room].sum())
+    ordered = np.sort(costs)[::-1]
     # An index outside the best support takes the place of its cheapest member.  Added up anew: the
     # difference of large sums would lose the digits of small ones.
-    with_each = np.minimum(total, base + float(ordered[: room - 1].sum()) + costs)
-    return total, np.where(inside, total, with_each)
+    best, others = float(ordered[:size].sum()), float(ordered[: size - 1].sum())
+    return np.minimum(best, others + costs)

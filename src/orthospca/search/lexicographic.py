@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from orthospca._typing import Array, IntArray
-from orthospca.model.demands import NO_DEMANDS, Demand, Demands
+from orthospca.model.demands import Demand, Demands
 from orthospca.model.limits import Watch
 from orthospca.model.result import Component, Status
 from orthospca.model.settings import Settings
@@ -38,16 +38,11 @@ SAME = 1e-9
 Begun = tuple[tuple[Array, Outcome], ...]
 
 
-def solve_lexicographically(
-    Q: Array,
-    limits: Sequence[int],
-    settings: Settings,
-    watch: Watch,
-    demands: Demands = NO_DEMANDS,
-) -> tuple[Found, str]:
-    """Find the lexicographically largest sequence of variances.
+@dataclass(eq=False)
+class Lexicographic:
+    """The search for the lexicographically largest sequence of variances.
 
-    Parameters
+    Attributes
     ----------
     Q : array of shape (n, n)
     limits : sequence of int
@@ -55,17 +50,14 @@ def solve_lexicographically(
     watch : Watch
     demands : Demands
         What is asked of the components beyond their sparsity.
-
-    Returns
-    -------
-    Found, str
-        The sequence, and how many there were, or why not all were examined.
+    doubts : set of str
+        Why not all ties were examined.
+    ties : int
+        Sequences that were followed at once.
+    stopped : Status
+        Why a stage ended without a component.
     """
-    return _Search(Q, limits, settings, watch, demands).run()
 
-
-@dataclass(eq=False)
-class _Search:
     Q: Array
     limits: Sequence[int]
     settings: Settings
@@ -73,11 +65,16 @@ class _Search:
     demands: Demands
     doubts: set[str] = field(default_factory=set)
     ties: int = 0
-    #: Why a stage ended without a component.
     stopped: Status = Status.INTERRUPTED
 
     def run(self) -> tuple[Found, str]:
-        """Go through the stages."""
+        """Go through the stages.
+
+        Returns
+        -------
+        Found, str
+            The sequence, and how many there were, or why not all were examined.
+        """
         tolerance, most = self.settings.tolerance, self.settings.tuning.joint.sequences
         # What is as good as the best is certified within the tolerance only if the best is closer.
         near = replace(self.settings, tolerance=tolerance.tightened(SHARE))

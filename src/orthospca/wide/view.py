@@ -23,7 +23,7 @@ from orthospca.model.result import ClosedBy
 from orthospca.model.stage import Subproblem, dual_of, folded_rows
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.numerics.rounding import TINY, UNIT, add_up, mul_up, raised
-from orthospca.numerics.sums import best_sums
+from orthospca.numerics.sums import sums_with_each
 from orthospca.search.views import Sieve, sieve_within
 from orthospca.supports.best import Candidate, upper_on_support
 from orthospca.supports.heuristic_path import HeuristicPath
@@ -405,8 +405,7 @@ class DataView:
             shift = best_shift(problem.projected[np.ix_(at, at)])
         off = np.maximum(np.abs(self.variances[kept] - shift), np.abs(self.diagonal[kept] - shift))
         costs = raised(np.square(off + self.row_radius) + sums, size + 16)
-        _, with_each = best_sums(costs, np.zeros(len(kept), dtype=bool), size)
-        uppers = norm_bounds(shift, with_each, size) + self.rounding
+        uppers = norm_bounds(shift, sums_with_each(costs, size), size) + self.rounding
         return kept[(uppers > level) | self.is_held[kept]]
 
     def _sieve_by_rows(
