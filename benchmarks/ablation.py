@@ -49,12 +49,16 @@ PROBLEMS = (
 )
 
 _WALK, _SHARE = DEFAULT.walk, DEFAULT.share
+#: The relaxation comes last, and ends after its first iteration.
+_UNSOLVED = replace(
+    _SHARE, cost=1e30, rung_nodes=0, between_checks=1, first_checks=0, patience=0, later_patience=0
+)
 #: What is taken away, and the numbers with which it is.
 WITHOUT: dict[str, Tuning] = {
     "nothing": DEFAULT,
     "direct walk": replace(DEFAULT, walk=replace(_WALK, direct_share=-1.0)),
     "rungs": replace(DEFAULT, walk=replace(_WALK, rung_budget=-1.0)),
-    "relaxation": replace(DEFAULT, share=replace(_SHARE, cost=math.inf)),
+    "relaxation": replace(DEFAULT, share=_UNSOLVED),
     "compiled walk": replace(DEFAULT, walk=replace(_WALK, compiled_after=math.inf)),
 }
 
