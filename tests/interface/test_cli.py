@@ -291,7 +291,7 @@ def test_bad_files(tmp_path, name):
     ("content", "message"),
     [
         ("1,2,3\n2,1,4\n", "must be square, but the file has 2 rows of numbers and 3 columns"),
-        ("1,2\n3,1\n", "Q must be symmetric"),
+        ("1,2\n3,1\n", "a precomputed matrix must be symmetric"),
     ],
 )
 def test_bad_matrices(tmp_path, content, message):

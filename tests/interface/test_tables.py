@@ -117,6 +117,15 @@ def test_matrix_that_counts(tmp_path):
     assert CliRunner().invoke(app, [*asked, "--no-header"]).exit_code == 0
 
 
+def test_a_matrix_that_is_not_symmetric(tmp_path):
+    """Tests that entries are named by line and column of the file, and what can be done."""
+    file = write(tmp_path / "q.csv", ",a,b\na,2,1\nb,0.5,3\n")
+    ended = CliRunner().invoke(app, ["fit", str(file), "--precomputed", "-k", "1", "-p", "1"])
+    assert ended.exit_code == 2
+    assert "q.csv has 1 in row 1 (line 2), column 'b', and 0.5 in row 2 (line 3)" in ended.output
+    assert "leave --precomputed out" in ended.output and "DataCovariance" not in ended.output
+
+
 def test_first_column_without_a_heading(tmp_path):
     """Tests that measurements are not taken for row labels without a word."""
     told = "left out a first column of numbers, which has no heading; use --keep 1"

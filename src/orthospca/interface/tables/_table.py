@@ -18,6 +18,8 @@ from orthospca._typing import AnyArray, Array
 MOST_VARIABLES = 20_000
 #: Names in a message before the rest is counted; of what was left out, all that can be read.
 MOST_NAMES, MOST_LEFT_OUT = 8, 100
+#: Differences between halves of a matrix, by its largest entry, that are more than rounding.
+ASYMMETRIC = 1e-10
 
 Test = Callable[[Any], Any]
 """Of numbers, such as ``np.isnan``."""
@@ -116,7 +118,16 @@ class Table:
             )
         self._need_memory()
         self.refuse(np.isnan, "a missing value", "and a precomputed matrix must have none")
-        return dense(self.values)
+        values = dense(self.values)
+        difference = np.abs(values - values.T)
+        if difference.max() > ASYMMETRIC * float(np.abs(values).max()):
+            i, j = divmod(int(difference.argmax()), rows)
+            raise TableError(
+                f"a precomputed matrix must be symmetric, but {self.path} has {values[i, j]:g} in "
+                f"{self.place(i, j)}, and {values[j, i]:g} in {self.place(j, i)}; leave "
+                "--precomputed out if its rows are observations"
+            )
+        return values
 
     def refuse(self, test: Test, what: str, why: str) -> None:
         """Refuse the first entry of which a test is true, if there is one."""
