@@ -179,7 +179,7 @@ class Audit(Shown):
         share = views.percent(self.joint_variance / self.total_variance)
         together = f"together they span a variance of {self.joint_variance:#.6g}"
         together += f" ({share} of the total)" if share and self.total_variance > 0 else ""
-        if math.isfinite(self.joint_upper_bound):
+        if math.isfinite(self.joint_upper_bound) and len(self) > 1:
             together += (
                 f"; {len(self)} orthogonal components of these sparsities have at most "
                 f"{self.joint_upper_bound:#.6g}"
