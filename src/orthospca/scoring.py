@@ -16,7 +16,12 @@ from orthospca._typing import AnyArray, Array
 from orthospca.data.moments import sum_of_squares, validate_weights
 from orthospca.fitting import Names, stored
 from orthospca.model.result import Result
-from orthospca.model.validation import numbers_of, refuse_anndata, validate_complete
+from orthospca.model.validation import (
+    numbers_of,
+    refuse_anndata,
+    refuse_masked,
+    validate_complete,
+)
 
 
 class SparseScores(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -176,6 +181,7 @@ class SparseScores(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _validated(self, X: Any, **options: Any) -> Any:
         refuse_anndata(X, "X")
+        refuse_masked(X, "X")
         nan = "allow-nan"  # it is refused with a sentence of our own
         try:
             return validate_data(

@@ -11,7 +11,16 @@ import polars as pl
 import pytest
 
 from helpers.cases import check_statuses
-from orthospca import DataCovariance, Result, Status, solve
+from orthospca import (
+    DataCovariance,
+    OrthogonalSparsePCA,
+    Result,
+    Status,
+    cross_validate_sparsity,
+    significance,
+    solve,
+    stability,
+)
 from orthospca._errors import InputError
 
 GOOD = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
@@ -359,3 +368,19 @@ def test_vectors_of_features_in_another_order(name: str) -> None:
         solve(Q, 1, **{name: vector[["c", "a", "b"]]})
     # Of other names, or of none, nothing is said.
     assert solve(Q, 1, **{name: vector.set_axis(range(3), axis=1)}).n_components == 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda X: OrthogonalSparsePCA(1, 1).fit(X),
+        lambda X: stability(X, 1, n_resamples=2),
+        lambda X: cross_validate_sparsity(X, [1], cv=2),
+        lambda X: significance(X, 1, 1),
+    ],
+)
+def test_masked_observations_are_refused(ask: Any) -> None:
+    """Tests everything that is given observations."""
+    X = np.ma.masked_greater(np.arange(12.0).reshape(6, 2) ** 2, 100.0)
+    with pytest.raises(InputError, match=r"X must have no masked entries, got 1, .* \(5, 1\)"):
+        ask(X)

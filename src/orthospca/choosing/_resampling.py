@@ -26,6 +26,7 @@ from orthospca.model.settings import Settings
 from orthospca.model.validation import (
     names_of,
     numbers_of,
+    refuse_masked,
     validate_flag,
     validate_integer,
     validate_names,
@@ -143,6 +144,7 @@ class Asked:
         beyond = {name: options.pop(name) for name in DEMANDED if name in options}
         settings = Settings.validate(callback=callback, **options)
         end, began = end_of(settings), time.perf_counter()
+        refuse_masked(X, "X")
         values, correlation = rows_of(X, validate_flag("correlation", correlation))
         n = values.shape[1]
         names = validate_names(names, n, names_of(X))
