@@ -7,6 +7,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -79,6 +81,7 @@ class Pace:
         return "; ".join(parts)
 
 
+@dataclass(eq=False)
 class ProgressDisplay:
     """Shows each :class:`~orthospca.model.result.Progress` as it comes.
 
@@ -105,24 +108,18 @@ class ProgressDisplay:
         Pictures a second.
     """
 
-    def __init__(
-        self,
-        console: Console,
-        n_components: int,
-        clock: Callable[[], float] = time.perf_counter,
-        gap: float = 1e-4,
-        eps: float = 0.0,
-        interval: float = PLAIN_INTERVAL,
-        together: bool = False,
-        per_second: float = PER_SECOND,
-    ) -> None:
-        self._console = console
-        self._total = n_components
-        self._together = together and n_components > 1
-        self._clock = clock
-        self._gap, self._eps = gap, eps
-        self._interval, self._per_second = interval, per_second
-        self._started = clock()
+    console: Console
+    n_components: int
+    clock: Callable[[], float] = time.perf_counter
+    gap: float = 1e-4
+    eps: float = 0.0
+    interval: float = PLAIN_INTERVAL
+    together: bool = False
+    per_second: float = PER_SECOND
+
+    def __post_init__(self) -> None:
+        self._as_set = self.together and self.n_components > 1
+        self._started = self.clock()
         self._pace = Pace(self._started)
         self._last: tuple[str, Progress] | None = None
         self._shown, self._shown_at = "", -math.inf
@@ -131,10 +128,9 @@ class ProgressDisplay:
         self._lock = threading.RLock()
         self._ended = threading.Event()
         self._live: Live | None = None
-        if console.is_terminal:
-            self._live = Live(
-                console=console, transient=True, get_renderable=self.in_work, auto_refresh=False
-            )
+        if self.console.is_terminal:
+            drawn: dict[str, Any] = {"get_renderable": self.in_work, "auto_refresh": False}
+            self._live = Live(console=self.console, transient=True, **drawn)
 
     def __enter__(self) -> ProgressDisplay:
         if self._live is not None:
@@ -151,7 +147,7 @@ class ProgressDisplay:
                 # What was stopped is not done: the table that follows knows how far it came.
                 self._end(*self._last)
             if self._headed:
-                self._console.print()
+                self.console.print()
             self._last = None
             self._live.stop()
         elif self._last is not None:
@@ -169,7 +165,7 @@ class ProgressDisplay:
     def _draw(self) -> None:
         """Draw what moves, so often that the clock goes on where the search has no news."""
         assert self._live is not None
-        while not self._ended.wait(1.0 / self._per_second):
+        while not self._ended.wait(1.0 / self.per_second):
             with self._lock:
                 self._live.refresh()
 
@@ -177,15 +173,15 @@ class ProgressDisplay:
         known = math.isfinite(progress.lower) or math.isfinite(progress.upper)
         if not known and progress.forming is None:
             return  # nothing is known yet
-        last, now = self._last, self._clock()
+        last, now = self._last, self.clock()
         if last is not None and (last[0], last[1].stage) != (prefix, progress.stage):
             back = last[0] == prefix and progress.stage < last[1].stage
-            self._end(*last, f"moves up to {progress.stage}/{self._total}" if back else "")
+            self._end(*last, f"moves up to {progress.stage}/{self.n_components}" if back else "")
             self._pace, self._hinted = Pace(now), False
         self._last = prefix, progress
         self._pace.note(now, progress)
         if self._live is None:
-            if now - self._shown_at >= self._interval:
+            if now - self._shown_at >= self.interval:
                 self._print(prefix, progress)
             if not self._hinted and self._needs_hint(progress, now):
                 self._hinted = True
@@ -194,12 +190,12 @@ class ProgressDisplay:
     # Plain lines
 
     def _say(self, text: str) -> None:
-        self._console.print(text, soft_wrap=True, highlight=False, markup=False)
+        self.console.print(text, soft_wrap=True, highlight=False, markup=False)
 
     def _print(self, prefix: str, progress: Progress) -> None:
         what = f"component {self._name(progress)}"
-        if self._together:
-            what = f"all {self._total} components"
+        if self._as_set:
+            what = f"all {self.n_components} components"
         state = (
             f"nodes {progress.nodes}  lower {_figure(progress.lower)}  "
             f"upper {progress.upper:.6g}  gap {format_gap(progress.gap)}"
@@ -208,8 +204,8 @@ class ProgressDisplay:
             state = f"forming the covariance {progress.forming:.0%}"
         line = f"{prefix}{what}  {state}"
         if line != self._shown:
-            self._say(f"{line}  {self._clock() - self._started:.1f} s")
-            self._shown, self._shown_at = line, self._clock()
+            self._say(f"{line}  {self.clock() - self._started:.1f} s")
+            self._shown, self._shown_at = line, self.clock()
 
     # On a terminal
 
@@ -222,46 +218,43 @@ class ProgressDisplay:
             return
         if not self._headed:
             self._headed = True
-            self._console.print(self._row(prefix, "", HEADINGS, "dim"))
-        done = self._is_met(progress)
-        row = self._row(prefix, self._name(progress), self._numbers(progress))
+            self.console.print(self._row(prefix, None, "dim"))
+        done, row = self._is_met(progress), self._row(prefix, progress)
         ended = moved or ("certified" if done else "open")
         row.append(f"  {ended}", "green" if done and not moved else "yellow")
-        self._console.print(row)
+        self.console.print(row)
 
     def in_work(self) -> Group | Text:
         """What is shown, on a terminal, of the component in work."""
-        now = self._clock()
-        frames = "|/-\\" if self._console.options.ascii_only else FRAMES
+        now = self.clock()
+        frames = "|/-\\" if self.console.options.ascii_only else FRAMES
         sign = frames[int(now * PER_SECOND) % len(frames)]
         if self._last is None:
             if self._headed:
                 return Text("")
             return Text(f"{sign} looking for good components  {now - self._started:.1f} s")
         prefix, progress = self._last
-        rows = [] if self._headed else [self._row(prefix, "", HEADINGS, "dim")]
-        rows.append(self._row(prefix, self._name(progress), self._numbers(progress), sign=sign))
-        pace = f"    {self._pace.words(now)}"
-        rows.append(Text(pace, "dim", no_wrap=True, overflow="ellipsis"))
+        rows = [] if self._headed else [self._row(prefix, None, "dim")]
+        pace = Text(f"    {self._pace.words(now)}", "dim", no_wrap=True, overflow="ellipsis")
+        rows += [self._row(prefix, progress, sign=sign), pace]
         if self._needs_hint(progress, now):
             rows.append(Text(self._hint(progress), "yellow"))
         return Group(*rows)
 
     def _name(self, progress: Progress) -> str:
-        return f"1–{self._total}" if self._together else f"{progress.stage + 1}/{self._total}"
-
-    def _numbers(self, progress: Progress) -> tuple[str, str, str, str]:
-        return (
-            _figure(progress.lower),
-            _figure(progress.upper),
-            format_gap(progress.gap).removesuffix(" the variance"),
-            f"{self._clock() - self._pace.started:.1f} s",
-        )
+        count = self.n_components
+        return f"1–{count}" if self._as_set else f"{progress.stage + 1}/{count}"
 
     def _row(
-        self, prefix: str, name: str, cells: tuple[str, ...], style: str = "", sign: str = " "
+        self, prefix: str, progress: Progress | None, style: str = "", sign: str = " "
     ) -> Text:
-        width = 2 * len(str(self._total)) + 1
+        """A line of the table; without progress its head."""
+        name, cells, width = "", HEADINGS, 2 * len(str(self.n_components)) + 1
+        if progress is not None:
+            gap = format_gap(progress.gap).removesuffix(" the variance")
+            took = f"{self.clock() - self._pace.started:.1f} s"
+            cells = (_figure(progress.lower), _figure(progress.upper), gap, took)
+            name = self._name(progress)
         padded = (f"{cell:>{size}}" for cell, size in zip(cells, WIDTHS, strict=True))
         of = f"{prefix.replace('sparsity', 'p').strip() if name else '':<5} " if prefix else ""
         line = " ".join([f"{sign} {of}{name:>{width}}", *padded])
@@ -270,7 +263,7 @@ class ProgressDisplay:
     # A hint
 
     def _is_met(self, progress: Progress) -> bool:
-        allowed = max(self._eps, self._gap * abs(progress.lower))
+        allowed = max(self.eps, self.gap * abs(progress.lower))
         return progress.upper - progress.lower <= allowed
 
     def _needs_hint(self, progress: Progress, now: float) -> bool:
@@ -282,7 +275,7 @@ class ProgressDisplay:
         if 0.0 < progress.gap < 1.0:
             gap = 100 * words.rounded_up(progress.gap, 1)
             accept = f"rerun with --gap {gap:g}% to accept the current bound, "
-        path = "" if self._together else " (orthospca path shows the effect)"
+        path = "" if self._as_set else " (orthospca path shows the effect)"
         return (
             "The gap is hardly moving, as is common with noise or a large sparsity. Press Ctrl-C "
             f"to keep the current result and bound, {accept}set --time-limit, or reduce -p{path}."

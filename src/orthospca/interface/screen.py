@@ -27,8 +27,8 @@ def show(*parts: object) -> None:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = max(console.width, PIPED_WIDTH)
     for part in parts:
-        below = [part.sentence] if isinstance(part, Table) and part.sentence else []
-        for piece in (part, *below):
+        below = part.sentence if isinstance(part, Table) else ""
+        for piece in (part, below) if below else (part,):
             # Words wrap where people read them; a file gets a sentence in one line.
             in_one_line = isinstance(piece, str) and not console.is_terminal
             console.print(piece, soft_wrap=in_one_line, markup=False)

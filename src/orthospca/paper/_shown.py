@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from orthospca._typing import Array
+from orthospca.interface.plots.spec import XY, Axis, Line
 from orthospca.paper._experiments import deviations, seconds
 from orthospca.paper._splits import percent, sizes_of
 from orthospca.result import Result, Table
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from orthospca.paper._run import Experiments
 
 Row = dict[str, object]
-GS, DEFLATION = "GS-SPCA", "deflation"
+HEADINGS = ("panel", "algorithm", "sparsity", "r", "quantity", "value")
+#: The algorithms of the panels, and what the legend calls them.
+LABELS = {"GS-SPCA": "GS-SPCA (orthogonal)", "deflation": "deflation (not orthogonal)"}
 #: What a row of three panels shows of a run (nothing: it is the sweep's), and whether the scale is
 #: logarithmic.
 QUANTITIES: dict[str, tuple[Callable[[Result], Array] | None, bool]] = {
@@ -29,64 +31,39 @@ QUANTITIES: dict[str, tuple[Callable[[Result], Array] | None, bool]] = {
 }
 
 
-@dataclass(frozen=True)
-class PaperPanel:
-    """One of the twelve panels.
-
-    Attributes
-    ----------
-    letter, title, quantity : str
-    across : str
-        What the abscissa is, by its name in a row: "r" or "sparsity".
-    log : bool
-    ended : bool
-        Whether it was proved that no further orthogonal component exists.
-    rows : list of Row
-        The points.
-    """
-
-    letter: str
-    title: str
-    quantity: str
-    across: str
-    log: bool
-    ended: bool
-    rows: list[Row]
-
-
-def panels(found: Experiments) -> list[PaperPanel]:
-    """The twelve panels of the paper's figure."""
-    letters = iter("abcdefghijkl")
-    made = []
-    headings = ("panel", "algorithm", "sparsity", "r", "quantity", "value")
+def panels(found: Experiments) -> list[tuple[str, XY, list[Row]]]:
+    """The twelve panels of the paper's figure: their letters, what is drawn, and its numbers."""
+    letters, made = iter("abcdefghijkl"), []
     for quantity, (of_run, log) in QUANTITIES.items():
         for p, r in zip(found.plan.sparsities, found.plan.counts, strict=True):
-            letter = next(letters)
-            if of_run is not None:
-                runs = {GS: found.orthogonal[p], DEFLATION: found.deflation[p]}
-                title, across, ended = f"sparsity p = {p}", "r", runs[GS].exhausted
-                points = [
-                    (letter, algorithm, p, place, quantity, float(value))
-                    for algorithm, run in runs.items()
-                    for place, value in enumerate(of_run(run), start=1)
+            letter, runs = next(letters), (found.orthogonal[p], found.deflation[p])
+            lines: list[Line] = []
+            rows: list[Row] = []
+            for tone, (algorithm, label) in enumerate(LABELS.items()):
+                swept = {q: both[tone] for q, both in found.sweep.items() if len(both[tone]) >= r}
+                points = {q: float(seconds(run)[:r].sum()) for q, run in swept.items()}
+                places, ended = [(q, r) for q in points], ""
+                if of_run is not None:
+                    points = dict(enumerate(of_run(runs[tone]).tolist(), start=1))
+                    places = [(p, at) for at in points]
+                    # Where it is proved that no further orthogonal component exists.
+                    ended = f"no more after {len(points)}" * runs[tone].exhausted
+                lines.append(Line(label, [*points], [*points.values()], tone=tone, ending=ended))
+                rows += [
+                    dict(zip(HEADINGS, (letter, algorithm, *place, quantity, value), strict=True))
+                    for place, value in zip(places, points.values(), strict=True)
                 ]
-            else:
-                title, across, ended = f"the first r = {r} components", "sparsity", False
-                points = [
-                    (letter, algorithm, q, r, quantity, float(seconds(run)[:r].sum()))
-                    for q, swept in found.sweep.items()
-                    for algorithm, run in zip((GS, DEFLATION), swept, strict=True)
-                    if len(run) >= r
-                ]
-            rows: list[Row] = [dict(zip(headings, point, strict=True)) for point in points]
-            made.append(PaperPanel(letter, title, quantity, across, log, ended, rows))
+            title = f"the first r = {r} components" if of_run is None else f"sparsity p = {p}"
+            across = Axis("sparsity p" if of_run is None else "r", whole=True)
+            up = Axis(quantity if letter in "adgj" else "", log=log, zero=not log)
+            made.append((letter, XY("", title, "", lines, across, up), rows))
     return made
 
 
 def files(found: Experiments) -> dict[str, list[Row]]:
     """The rows of each file."""
     return {
-        "panels.csv": [row for panel in panels(found) for row in panel.rows],
+        "panels.csv": [row for _, _, rows in panels(found) for row in rows],
         "speed.csv": speed_rows(found),
         "decomposition.csv": _decomposition_rows(found),
         "paths.csv": path_rows(found),

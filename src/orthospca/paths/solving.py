@@ -149,7 +149,9 @@ def path_with(
         learnt = WideProblem(covariance, asked[-1], settings)
     climb = _Climb(covariance, count, settings, threshold, callback, watch, links, learnt, demands)
     climb.run(asked)
-    results = tuple(replace(result, feature_names=names) for result in climb.results())
+    reached = sorted(climb.found)
+    connected = links.connect(reached, [climb.found[p] for p in reached])
+    results = tuple(replace(result, feature_names=names) for result in connected)
     open_statuses = [r.status for r in results if not r.status.finished]
     # A limit says more than what rounding leaves.
     open_statuses.sort(key=lambda status: status is Status.PRECISION)
@@ -213,8 +215,7 @@ class _Climb:
                 if seconds is None or seconds < SECOND_TRY * before.runtime:
                     break
                 result = self._solve(sparsity, seconds)
-                closer = len(result) >= len(before) and result.gaps.max() < before.gaps.max()
-                if closer:
+                if len(result) >= len(before) and result.gaps.max() < before.gaps.max():
                     self.found[sparsity] = result
         except KeyboardInterrupt:
             self.stop = True
@@ -227,11 +228,6 @@ class _Climb:
                 return
             share = self.watch.seconds_left / (len(waiting) - position)
             yield sparsity, None if self.settings.time_limit is None else share
-
-    def results(self) -> tuple[Result, ...]:
-        """Return what was found, each with what the others prove for it."""
-        reached = sorted(self.found)
-        return self.links.connect(reached, [self.found[p] for p in reached])
 
     def _above(self, sparsity: int) -> Result | None:
         """The result for the next larger sparsity that was reached."""
