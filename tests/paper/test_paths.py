@@ -77,14 +77,14 @@ def test_enumeration():
 
 def test_stagewise(paths):
     """Tests that one after another is one of the sequences, and its first two are a pair."""
-    variances = tuple(float(v) for v in paths.bases["stagewise"].variances.round(6))
+    variances = tuple(float(v) for v in paths[3]["stagewise"].variances.round(6))
     assert variances in greedy_sequences()
-    np.testing.assert_allclose(paths.pairs["stagewise"].variances, variances[:2], rtol=1e-9)
+    np.testing.assert_allclose(paths[2]["stagewise"].variances, variances[:2], rtol=1e-9)
 
 
 def test_lexicographic(paths):
     """Tests that the largest sequence is found, and that all ties were examined."""
-    for solved, count in ((paths.pairs, 2), (paths.bases, 3)):
+    for solved, count in ((paths[2], 2), (paths[3], 3)):
         result = solved["lexicographic"]
         np.testing.assert_allclose(result.variances, max(greedy_sequences())[:count], rtol=1e-8)
         assert result.status is Status.OPTIMAL and result.note.startswith("all ties were examined")
@@ -92,15 +92,15 @@ def test_lexicographic(paths):
 
 def test_joint(paths):
     """Tests that the best pair is found and proved, and that three of them have the trace."""
-    pair, basis = paths.pairs["joint"], paths.bases["joint"]
+    pair, basis = paths[2]["joint"], paths[3]["joint"]
     assert pair.joint_variance == pytest.approx(best_pair())
     assert pair.status is Status.OPTIMAL and pair.joint_gap <= 1e-9
     trace = math.fsum(_paths.EXAMPLE.diagonal())
-    for result in paths.bases.values():
+    for result in paths[3].values():
         assert result.joint_variance == pytest.approx(trace)
         assert trace <= result.joint_upper_bound <= trace * (1 + 1e-9)
     assert basis.status is Status.OPTIMAL
-    for result in paths.pairs.values():
+    for result in paths[2].values():
         assert best_pair() <= result.joint_upper_bound * (1 + 1e-12)
 
 

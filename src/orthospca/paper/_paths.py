@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from orthospca import Result, solve
@@ -16,24 +14,13 @@ SPARSITY = 2
 OBJECTIVES = ("stagewise", "lexicographic", "joint")
 
 
-@dataclass(frozen=True, eq=False)
-class Paths:
-    """What each objective makes of the example.
-
-    Attributes
-    ----------
-    pairs, bases : dict
-        Two components, and all three, by objective.
-    """
-
-    pairs: dict[str, Result]
-    bases: dict[str, Result]
+Paths = dict[int, dict[str, Result]]
+"""Two components of the example, and all three, by objective."""
 
 
 def follow_paths() -> Paths:
     """Solve the example with each objective."""
-    pairs, bases = (
-        {name: solve(EXAMPLE, SPARSITY, count, objective=name, gap=GAP) for name in OBJECTIVES}
+    return {
+        count: {x: solve(EXAMPLE, SPARSITY, count, objective=x, gap=GAP) for x in OBJECTIVES}
         for count in (2, 3)
-    )
-    return Paths(pairs, bases)
+    }

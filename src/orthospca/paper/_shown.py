@@ -122,7 +122,7 @@ def path_rows(found: Experiments) -> list[Row]:
             "joint_variance": result.joint_variance,
             "joint_upper_bound": result.joint_upper_bound,
         }
-        for solved in (found.paths.pairs, found.paths.bases)
+        for solved in found.paths.values()
         for objective, result in solved.items()
         for r, stage in enumerate(result.stages, start=1)
     ]

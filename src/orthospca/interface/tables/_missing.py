@@ -9,9 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from orthospca import missing
-from orthospca._errors import InputError
-from orthospca._typing import AnyArray, Array
-from orthospca.interface.tables._table import Table, TableError, counted, dense, places
+from orthospca._typing import AnyArray
+from orthospca.interface.tables._table import Table, TableError, counted, places
 
 #: What may be asked for; without any of them a missing value is an error.
 WAYS = ("drop-rows", "mean", "pairwise")
@@ -57,16 +56,6 @@ def complete(table: Table, how: str | None) -> Table:
             f"least {least} of {len(values)}); the matrix may be indefinite"
         )
     return replace(table, values=values, notices=(*table.notices, notice))
-
-
-def pairwise_matrix(table: Table, correlation: bool) -> Array:
-    """Covariance or correlation of each pair of columns over the rows that have both."""
-    try:
-        return missing.pairwise_matrix(dense(table.values), correlation, table.columns)
-    except InputError as error:
-        raise TableError(
-            f"{table.path} has {error}: leave one of them out with --label, or use --missing mean"
-        ) from None
 
 
 def _by_column(table: Table, columns: AnyArray, firsts: dict[int, int] | None = None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from orthospca import DataCovariance
+from orthospca import DataCovariance, missing
 from orthospca._errors import InputError
 from orthospca._typing import AnyArray, Array
 
@@ -81,9 +81,13 @@ class Table:
         self._need_observations()
         self._need_memory()
         if self.has_missing:
-            from orthospca.interface.tables._missing import pairwise_matrix
-
-            return pairwise_matrix(self, correlation)
+            try:
+                return missing.pairwise_matrix(dense(self.values), correlation, self.columns)
+            except InputError as error:
+                raise TableError(
+                    f"{self.path} has {error}: leave one of them out with --label, or use "
+                    "--missing mean"
+                ) from None
         Q = self.data_covariance(correlation).submatrix(np.arange(len(self.columns)))
         if correlation:
             np.fill_diagonal(Q, 1.0)
