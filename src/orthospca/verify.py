@@ -45,7 +45,7 @@ else:  # a copy: the other files lie beside it
     try:
         import verify_ladder as ladder
     except ModuleNotFoundError:
-        print("verify.py: verify_ladder.py must lie beside it, and does not", file=sys.stderr)
+        print("verify.py: copy verify_ladder.py to the same folder", file=sys.stderr)
         sys.exit(2)
 
 FORMAT, VERSION = "orthospca-certificate", 7
@@ -203,7 +203,7 @@ def read(path: Any, max_bytes: float | None = MAX_BYTES) -> tuple[dict[str, Any]
             contents = {name: _unpacked(archive, member) for name, member in members.items()}
         manifest = json.loads(contents.pop("manifest.json").decode("utf-8"))
         if manifest["format"] != FORMAT or manifest["version"] != VERSION:
-            raise ValueError("not a certificate of a version that is known")
+            raise ValueError("not a certificate, or one of an unknown version")
         return manifest, {name: _array(data) for name, data in contents.items()}
     except Undecided:
         raise
@@ -280,7 +280,7 @@ class _Check:
     def run(self, given: Mapping[str, Any]) -> None:
         version = _entry(self.manifest, "version", int)
         if (self.manifest["format"], version) != (FORMAT, VERSION):
-            raise Rejected("not a certificate of a version that is known")
+            raise Rejected("not a certificate, or one of an unknown version")
         problem = _entry(self.manifest, "problem", dict)
         n, kind = _entry(problem, "features", int), _entry(problem, "kind", str)
         limits = _entries(problem, "sparsity", int)
@@ -299,7 +299,7 @@ class _Check:
         elif claim in ("alternatives", "joint"):
             _second_file().CHECKS[claim](sys.modules[__name__], self, source, limits, asked)
         else:
-            raise Rejected("not a certificate of a version that is known")
+            raise Rejected("not a certificate, or one of an unknown version")
 
     def _given(self, given: Mapping[str, Any], kind: str, n: int, sha: str) -> Array:
         """The matrix in question, or B of ``Q = BᵀB``: given, or held by the certificate."""
@@ -307,9 +307,9 @@ class _Check:
         Q: Any = given[kind]
         if Q is None and any(other is not None for other in given.values()):
             raise Undecided(
-                "the certificate is of a matrix, and a factor is given: give Q"
+                "the certificate is about a matrix, but a factor is given: give Q"
                 if kind == "matrix"
-                else "the certificate is of data, and a matrix is given: leave --precomputed out "
+                else "the certificate is about data, but a matrix is given: omit --precomputed "
                 "(in Python, give B of Q = BᵀB as factor)"
             )
         if Q is None and held is None:
@@ -434,7 +434,7 @@ def _second_file() -> Any:
             f"{__package__}.verify_sets" if __package__ else "verify_sets"
         )
     except ModuleNotFoundError:
-        raise Undecided("lists and sets need verify_sets.py beside verify.py") from None
+        raise Undecided("lists and sets need verify_sets.py in the folder of verify.py") from None
 
 
 def _difference(given: Array, held: Array) -> str:
@@ -766,7 +766,9 @@ def _table(file: str) -> Array:
     except OSError as error:
         raise ValueError(f"{file} cannot be read: {error}") from None
     except ValueError as error:
-        raise ValueError(f"{file} is no .npy, and no .csv of numbers alone ({error})") from None
+        raise ValueError(
+            f"{file} is neither a .npy file nor a .csv file of numbers ({error})"
+        ) from None
     if table.ndim != 2 or len(table) < 2 or table.dtype.kind not in "fiu":
         raise ValueError(f"{file} is no table of numbers: {table.dtype} of the shape {table.shape}")
     return table.astype(float)

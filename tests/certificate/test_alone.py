@@ -251,11 +251,11 @@ def test_files_that_are_missing() -> None:
     assert answer("components.zip")[0] == 0
     code, output, errors = answer("set.zip")
     assert (code, output, len(errors.splitlines())) == (2, "", 1)
-    assert "need verify_sets.py beside verify.py" in errors
+    assert "need verify_sets.py in the folder of verify.py" in errors
     Path("verify_ladder.py").unlink()
     code, output, errors = answer("components.zip")
     assert (code, output, len(errors.splitlines())) == (2, "", 1)
-    assert "verify_ladder.py must lie beside it" in errors
+    assert "copy verify_ladder.py to the same folder" in errors
 
 
 def test_the_module_can_be_run_too() -> None:

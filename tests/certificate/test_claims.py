@@ -50,7 +50,7 @@ def test_a_matrix_is_no_factor() -> None:
         given = checker.verify(draft, Q)
         assert not given.verified
         assert given.undecided
-        assert "is of data, and a matrix is given" in given.reason
+        assert "is about data, but a matrix is given" in given.reason
         assert checker.verify(draft, factor=Q).verified
     other = checker.verify(draft, factor=2 * Q)
     assert "not the matrix that was certified" in other.reason

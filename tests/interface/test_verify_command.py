@@ -247,7 +247,7 @@ def test_a_square_matrix_is_no_data(tmp_path):
     found.save("certificate.zip")
     np.save("matrix.npy", np.eye(3))
     ended = run("verify", "certificate.zip", "--data", "matrix.npy", "--precomputed")
-    assert ended.exit_code == 2 and "leave --precomputed out" in ended.stderr
+    assert ended.exit_code == 2 and "omit --precomputed" in ended.stderr
 
 
 def solve_wide(X: np.ndarray) -> Certificate:

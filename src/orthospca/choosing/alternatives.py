@@ -260,5 +260,5 @@ def _orthonormal(previous: Any, n: int, proof: bool) -> Array:
     rows = vectors_of("previous", previous, n)
     off = float(np.abs(rows @ rows.T - np.eye(len(rows))).max(initial=0.0))
     if off > (1 if proof else 8) * ORTHOGONALITY:
-        raise InputError(f"previous must be orthonormal rows, and they are off by {off:.2g}")
+        raise InputError(f"previous must be orthonormal rows, but they are off by {off:.2g}")
     return np.ascontiguousarray(rows.T)
