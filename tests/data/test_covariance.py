@@ -200,7 +200,7 @@ def test_what_needs_the_matrix_says_how_much_memory() -> None:
         {"method": "deflation"},
         {"objective": "lexicographic"},
     ):
-        with pytest.raises(ValueError, match=r"7\.2 KB for 30 features, and memory_limit is 7 KB"):
+        with pytest.raises(ValueError, match=r"7\.2 KB for 30 features, but memory_limit is 7 KB"):
             solve(Q, 2, memory_limit="7KB", **options)
         assert solve(Q, 2, memory_limit="8 kb", gap=1e-2, **options).n_components == 1
     for bad in ("much", "-1", -1, "4 XB", float("nan")):
