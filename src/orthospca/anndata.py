@@ -46,23 +46,23 @@ def pca(
     Parameters
     ----------
     adata : AnnData
-        Cells in rows, normalised and with logarithms taken.  A sparse matrix is not made dense, and
-        of a backed file only what is needed is read.
+        Cells in rows, normalised and log-transformed.  A sparse matrix stays sparse, and only the
+        needed parts of a backed file are read.
     n_components : int
     sparsity : int or sequence of int
-        Genes of each component.
+        Number of genes in each component.
     layer : str, optional
-        A layer in the place of ``X``.
+        A layer to use instead of ``X``.
     mask_var : str, boolean array or None
-        Which genes to use: a column of ``var``, or one truth value for each gene; None are all.
-        As with scanpy, ``var["highly_variable"]`` is used if it is there and nothing is said.
+        Which genes to use: a column of ``var``, or one truth value for each gene; None means all.
+        As in scanpy, the default is ``var["highly_variable"]`` if it exists.
     covariance : {"empirical", "correlation"}
         ``"correlation"`` divides each gene by its standard deviation.
     key_added : str
-        Under which name the results are kept.
+        Key under which the results are stored.
     **options
-        Of :func:`orthospca.solve`, such as ``gap``, ``time_limit``, ``nonnegative`` or ``include``
-        (genes by name).
+        Passed to :func:`orthospca.solve`: ``gap``, ``time_limit``, ``nonnegative``, ``include``
+        (genes by name) and others.
 
     Returns
     -------

@@ -131,25 +131,26 @@ def verify(
     ----------
     certificate : path, or an object with ``manifest`` and ``arrays``
     Q : array-like of shape (n, n), optional
-        The matrix; needed if the certificate does not hold it.  One that it holds must be equal.
+        The matrix.  It is required if the certificate does not hold it; if it does, both must be
+        equal.
     factor : array-like of shape (m, n), optional
-        B instead, if the certificate is of data: of ``Q = BᵀB``.
+        B of ``Q = BᵀB`` instead, if the certificate is about data.
     max_bytes : int or None
-        Bytes that a file may unpack to; None for any number.
+        Bytes that the file may unpack to; None for no limit.
     time_limit : float or None
-        Seconds, looked at between steps; None for any number.
+        Seconds, checked between steps; None for no limit.
     progress : callable, optional
         Called with the share of the work done.
 
     Returns
     -------
     Verdict
-        If a limit was met it is not verified, ``undecided`` is true, and the reason says which.
+        If a limit was reached, ``undecided`` is true, and the reason says which.
 
     Raises
     ------
     Unreadable
-        If the file is no certificate.
+        If the file is not a certificate.
     """
     if Q is not None and factor is not None:
         raise ValueError("give Q or factor, not both: a certificate is about one of them")

@@ -97,13 +97,13 @@ def block_diagonalize(Q: Any, threshold: float, *, inside: str = "kept") -> Bloc
     Parameters
     ----------
     Q : array-like of shape (n, n), or DataCovariance
-        Symmetric.  Of a covariance given by data the graph is found tile by tile, and Q is not
+        Symmetric.  For a covariance defined by data, the graph is found tile by tile, and Q is not
         formed.
     threshold : float
-        The δ, at least 0.  With 0 the split is along exact zeros, and loses nothing.
+        The δ, at least 0.  With 0 the split is along exact zeros and loses nothing.
     inside : {"kept", "thresholded"}
-        What becomes of smaller entries inside a block: kept as in Q, or set to zero, the diagonal
-        included, as in the algorithm as printed.
+        Whether smaller entries inside a block are kept as in Q or, as in the published algorithm,
+        set to zero (on the diagonal too).
 
     Returns
     -------

@@ -39,20 +39,20 @@ Columns = LocalColumns | ClusterColumns
 
 
 class DataCovariance:
-    """The covariance or correlation matrix of ``data``, computed piece by piece.
+    """The covariance or correlation matrix of ``data``, of which only the needed parts are formed.
 
     Parameters
     ----------
     data : array-like of shape (m, n)
         Samples in rows: ndarray, memory map, scipy sparse matrix, or any object with ``shape`` that
         can be sliced as ``data[:, a:b]``.  A Dask array, chunked along one axis or both, stays
-        where it is: products with all of its columns are computed by Dask's scheduler.
+        where it is: Dask's scheduler computes products with all of its columns.
     correlation : bool
         Divide each column by its standard deviation; constant columns stay zero.
     ddof : int
         The divisor is ``m - ddof``.
     sample_weight : array-like of shape (m,), optional
-        How often each sample counts; the divisor is their sum less ``ddof``.
+        How often each sample counts; the divisor is the sum of the weights minus ``ddof``.
 
     Attributes
     ----------

@@ -79,7 +79,7 @@ def write_choice_report(
 ) -> None:
     """Write a report for choosing sparsity and number of components as a single HTML file.
 
-    What is not given is left out of it.
+    Panels for arguments that are not given are left out.
 
     Parameters
     ----------

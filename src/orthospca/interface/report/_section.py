@@ -20,7 +20,7 @@ from orthospca.spectrum import ordinary_variances
 
 @dataclass(frozen=True)
 class Section:
-    """A result and what is worth knowing about where it comes from.
+    """A result with its context, as one section of a report.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class Section:
     matrix_kind : str
         What the matrix is: covariance, correlation, ...
     settings : mapping
-        The arguments of ``solve`` that are worth reporting (``gap``, ``eps``, limits).
+        The arguments of ``solve`` to report (``gap``, ``eps``, limits).
     certificate : str
-        The file beside the report that holds the result's certificate; empty if there is none.
+        The file next to the report with the result's certificate; empty if there is none.
     scores : Scores, optional
         The scores of the observations.  If ``matrix`` is a :class:`~orthospca.DataCovariance`, they
         are computed without it.

@@ -63,21 +63,21 @@ def read_table(
         The array to take from an NPZ file that holds several tables, the sheet of a workbook, or
         the column of ``var`` that marks genes of an AnnData file, or ``"all"``.
     missing : {"drop-rows", "mean", "pairwise"}, optional
-        What to do with missing values: leave out rows that have one, put the mean of the column, or
+        What to do with missing values: drop rows that have one, fill in the mean of the column, or
         keep them and compute each covariance from the rows that have both variables.  By default
         they are an error that says how many there are and where.
     decimal : {"point", "comma"}, optional
         How decimals are written in a text file; detected if not given.
     encoding : str, optional
-        Of a text file; if not given it is UTF-8, UTF-16, or else Latin-1, with a notice.
+        Encoding of a text file; by default UTF-8, UTF-16 or, with a notice, Latin-1.
     transpose : bool
         Whether rows of the file are variables and its columns observations.
     na : sequence of str
-        Texts that stand for missing values, such as ``"<LOD"``, besides ``NA`` and its like.
+        Texts that mark missing values, such as ``"<LOD"``, in addition to ``NA`` and the like.
     layer : str, optional
-        Of an AnnData file, in the place of its ``X``.
+        Layer of an AnnData file to use instead of its ``X``.
     keep : sequence of str
-        Columns that are variables although they look as if they numbered or named rows.
+        Columns that are variables although they look like row numbers or names.
     """
     reading = Reading(header, label, key, decimal, encoding, transpose, na, layer, keep)
     return complete(read_as_it_is(File(path), reading).of_several(), missing)
