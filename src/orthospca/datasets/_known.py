@@ -88,7 +88,7 @@ def make_planted_blocks(
     noise : float, default=1.0
         Variance of the noise, at least 0.
     n_samples : int, optional
-        If given, ``data`` holds this many observations whose covariance is Q up to rounding; it must
+        If given, ``data`` holds this many observations, with covariance Q up to rounding; it must
         exceed the rank of Q (``n_features``, or ``n_components`` without noise).
     random_state : int, optional
         Seed.
