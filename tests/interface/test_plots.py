@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from orthospca import alternatives, datasets, solve, stability
-from orthospca.interface.grouping import grouped
 from orthospca.interface.plots import choosing, results, scores
 from orthospca.interface.plots.mpl import draw
 from orthospca.interface.plots.spec import XY, Axis, Grid, Line, Plot, placed
 from orthospca.interface.plots.svg import render
+from orthospca.interface.scores import Scores
 from orthospca.path import SparsityPath
 from orthospca.result import Status
 
@@ -28,8 +28,8 @@ def pictures() -> dict[str, Plot]:
     still_open = replace(result.stages[1], status=Status.TIME_LIMIT, upper_bound=4.0)
     result = replace(result, stages=(result.stages[0], still_open), status=Status.TIME_LIMIT)
     path = [replace(c, status=Status.TIME_LIMIT) if p else c for p, c in enumerate(result.path)]
-    groups = grouped(wine.target, list(range(len(wine.data))))
-    points = scores.scatter(result, names, wine.data[:, :2], groups)
+    known = Scores(wine.data[:, :2], groups=wine.target)
+    points = scores.scatter(result, names, known, list(range(len(wine.data))))
     steady = stability(wine.data, 2, n_resamples=3, correlation=True, random_state=0)
     return {
         "loadings": results.loadings(result, names, 5),

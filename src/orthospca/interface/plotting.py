@@ -26,13 +26,12 @@ import numpy as np
 
 from orthospca import DataCovariance
 from orthospca._errors import InputError
-from orthospca.interface.grouping import grouped
 from orthospca.interface.plots import choosing, judging, results
 from orthospca.interface.plots import scores as score_plots
 from orthospca.interface.plots.mpl import draw, is_open
 from orthospca.interface.plots.mpl import has_matplotlib as has_matplotlib
 from orthospca.interface.plots.spec import XY
-from orthospca.interface.scores import scores_of
+from orthospca.interface.scores import Scores, scores_of
 from orthospca.result import Result
 from orthospca.spectrum import ordinary_variances
 
@@ -294,7 +293,8 @@ def plot_scores(
     >>> axes = plot_scores(result, wine.data, labels=wine.target, correlation=True)
     """
     names = _names(result)
-    return draw(_scatter(result, X, components, labels, correlation, names), ax)
+    points, _ = _scatter(result, X, components, labels, correlation, names)
+    return draw(points, ax)
 
 
 def plot_biplot(
@@ -333,8 +333,7 @@ def plot_biplot(
     ... )
     """
     names = _names(result, feature_names)
-    points = _scatter(result, X, components, labels, correlation, names)
-    pair = (components[0] - 1, components[1] - 1)
+    points, pair = _scatter(result, X, components, labels, correlation, names)
     return draw(score_plots.biplot(points, result, names, pair, max_features), ax)
 
 
@@ -343,13 +342,9 @@ def _names(result: Result, given: Sequence[str] | None = None) -> Sequence[str]:
 
 
 def _scatter(
-    result: Result,
-    X: Any,
-    components: tuple[int, int],
-    labels: Sequence[Any] | None,
-    correlation: bool,
-    names: Sequence[str],
-) -> XY:
+    result: Result, X: Any, components: Any, labels: Any, correlation: bool, names: Sequence[str]
+) -> tuple[XY, tuple[int, int]]:
+    """The scatter, and which components it shows, from 0."""
     count = result.n_components
     if len(set(components)) != 2 or not all(1 <= k <= count for k in components):
         raise InputError(
@@ -371,5 +366,5 @@ def _scatter(
         )
     pair = (components[0] - 1, components[1] - 1)
     drawn = np.flatnonzero(np.isfinite(values[:, pair]).all(axis=1)).tolist()
-    groups = grouped(None if labels is None else tuple(map(str, labels)), drawn)
-    return score_plots.scatter(result, names, values, groups, pair)
+    known = Scores(values, groups=None if labels is None else tuple(map(str, labels)))
+    return score_plots.scatter(result, names, known, drawn, pair), pair

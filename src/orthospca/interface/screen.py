@@ -7,7 +7,7 @@ import sys
 import textwrap
 import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,11 +74,9 @@ class Screen:
     def working(self, what: str) -> Iterator[None]:
         """Say what is going on while nothing else is to be seen."""
         console = self.console
-        if console.is_terminal:
-            with console.status(what):
-                yield
-        else:
+        if not console.is_terminal:
             self.say(what)
+        with console.status(what) if console.is_terminal else nullcontext():
             yield
 
     def _bar(self, *columns: ProgressColumn) -> Progress:

@@ -31,12 +31,11 @@ def audited(found: Audit) -> XY:
             better[float(k)] = float(other.variances[0])
             tip += f"\nfound: {plain(better[k], 5)}"
         tips.append(tip)
-    given = Bars("as given", list(map(float, found.numbers)), found.variances.tolist(), tips)
-    marks: list[Mark] = [given]
+    marks: list[Mark] = [Bars("as given", found.numbers, found.variances.tolist(), tips)]
     if bounds:
-        marks.append(Caps("proved bound", list(bounds), list(bounds.values())))
+        marks.append(Caps("proved bound", [*bounds], [*bounds.values()]))
     if better:
-        marks.append(Dots("better one found", list(better), list(better.values()), (), 1))
+        marks.append(Dots("better one found", [*better], [*better.values()], (), 1))
     return XY(
         "audit",
         "Given components and what is possible",

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from orthospca._typing import Array
-from orthospca.interface.grouping import Group
+from orthospca.interface.grouping import grouped
 from orthospca.interface.plots.results import in_groups, strongest
 from orthospca.interface.plots.spec import XY, Arrows, Axis, Dots
 from orthospca.interface.plots.text import percent, plain, shortened, signed
+from orthospca.interface.scores import Scores
 from orthospca.result import Result
 
 
@@ -31,12 +31,9 @@ def axis_name(result: Result, names: Sequence[str], k: int, room: float) -> str:
 def scatter(
     result: Result,
     names: Sequence[str],
-    values: Array,
-    groups: Sequence[Group],
+    known: Scores,
+    kept: list[int],
     pair: tuple[int, int] = (0, 1),
-    *,
-    rows: Sequence[str] | None = None,
-    by: str = "",
     width: float = 460.0,
 ) -> XY:
     """The scores of two components; of one, if there is no other, by row.
@@ -46,36 +43,28 @@ def scatter(
     result : Result
     names : sequence of str
         Those of the variables.
-    values : ndarray of shape (m, K)
-        The scores.
-    groups : sequence of Group
-        The rows that are drawn, by colour.
+    known : Scores
+        Their names, if there are any, and their labels, which give the colours.
+    kept : list of int
+        The rows that are drawn.
     pair : (int, int)
         Which components, from 0.
-    rows : sequence of str, optional
-        The names of the rows.
-    by : str
-        What the colours are.
     width : float
     """
-    one = values.shape[1] == 1
+    values, rows, by = known.values, known.rows, known.by
+    groups, one = grouped(known.groups, kept), values.shape[1] == 1
     shown = (0,) if one else pair
     marks = []
     for group in groups:
         points = values[group.rows][:, shown]
         x = [i + 1.0 for i in group.rows] if one else points[:, 0].tolist()
-        tips = [
-            "\n".join(
-                [
-                    f"row {i + 1}" if rows is None else rows[i],
-                    *([group.name] if group.name else []),
-                    *(f"component {k + 1}: {plain(v)}" for k, v in zip(shown, at, strict=True)),
-                ]
-            )
-            for i, at in zip(group.rows, points.tolist(), strict=True)
-        ]
+        tips = []
+        for i, at in zip(group.rows, points.tolist(), strict=True):
+            lines = [f"component {k + 1}: {plain(v)}" for k, v in zip(shown, at, strict=True)]
+            name = f"row {i + 1}" if rows is None else rows[i]
+            tips.append("\n".join(filter(None, [name, group.name, *lines])))
         marks.append(Dots(group.name, x, points[:, -1].tolist(), tips, group.tone))
-    count = sum(len(group.rows) for group in groups)
+    count = len(kept)
     caption = "Each point is an observation; points close together are alike in these variables."
     across = "row" if one else axis_name(result, names, shown[0], width - 80.0)
     return XY(
@@ -103,10 +92,8 @@ def biplot(
     scale = 0.85 * float(min(reach[largest > 0] / largest[largest > 0], default=1.0)) or 1.0
     labels = [str(names[j]) for j in chosen]
     tips = [
-        "\n".join(
-            [label, *(f"component {k + 1}: {signed(v)}" for k, v in zip(pair, at, strict=True))]
-        )
-        for label, at in zip(labels, X[:, chosen].T, strict=True)
+        f"{label}\ncomponent {pair[0] + 1}: {signed(x)}\ncomponent {pair[1] + 1}: {signed(y)}"
+        for label, (x, y) in zip(labels, X[:, chosen].T, strict=True)
     ]
     x, y = (scale * X[:, chosen]).tolist()
     arrows = Arrows("", x, y, tips, labels=labels)

@@ -251,14 +251,10 @@ def _scores(section: Section) -> list[Html]:
     if not kept:
         return []
     count = values.shape[1]
-    groups = grouped(scores.groups, kept)
     alone = count == 1 or score_plots.disjoint(result)
     # Where no arrows show the variables of the axes, these have room to be named beside them.
     width = WIDE if alone else 460.0
-    rows = [f"row {i + 1}" for i in range(len(values))] if scores.rows is None else scores.rows
-    points = score_plots.scatter(
-        result, names, values, groups, rows=rows, by=scores.by, width=width
-    )
+    points = score_plots.scatter(result, names, scores, kept, width=width)
     if count == 1:
         return [figure(points)]
     axes = max(2, min(count, MOST_SCORES // len(kept)))
@@ -267,9 +263,12 @@ def _scores(section: Section) -> list[Html]:
         "names": [f"component {k + 1}" for k in range(axes)],
         "axes": [score_plots.axis_name(result, names, k, width - 80.0) for k in range(axes)],
         "up": [score_plots.axis_name(result, names, k, 320.0) for k in range(axes)],
-        "rows": [rows[i] for i in kept],
+        "rows": [f"row {i + 1}" if scores.rows is None else scores.rows[i] for i in kept],
         "by": scores.by,
-        "groups": [{"name": g.name, "rows": [place[i] for i in g.rows]} for g in groups],
+        "groups": [
+            {"name": group.name, "rows": [place[i] for i in group.rows]}
+            for group in grouped(scores.groups, kept)
+        ],
         "values": [[float(f"{v:.6g}") for v in values[kept, k]] for k in range(axes)],
     }
     drawn = [figure(points, scores=data)]
