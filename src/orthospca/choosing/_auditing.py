@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from orthospca._methods import Objective
-from orthospca._typing import Array
-from orthospca.choosing._loadings import basis_of
-from orthospca.choosing._running import Share, heartbeat, worst
+from orthospca._typing import Array, IntArray
+from orthospca.choosing._running import Share, heartbeat
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
-from orthospca.data.problem import diagonal_of, variances_of
 from orthospca.facade import solve_with
 from orthospca.joint.bound import spectral_bound
 from orthospca.model.demands import NOT_ORTHOGONAL
@@ -44,8 +42,6 @@ class Search:
 
     given: Array | DataCovariance
     vectors: Array
-    numbers: tuple[int, ...]
-    notes: tuple[str, ...]
     settings: Settings
     names: tuple[str, ...] | None
     end: float
@@ -54,12 +50,18 @@ class Search:
     done: list[Result] = field(default_factory=list)
     stopped: Status | None = None
 
-    def run(self) -> dict[str, Any]:
-        """Measure the vectors, then look for better ones."""
+    def run(self, cosines: Array, kept: IntArray) -> tuple[tuple[Result, ...], float]:
+        """Look for better vectors in the place of each; and bound all of them together.
+
+        Parameters
+        ----------
+        cosines : array of shape (K, K)
+            Of each vector with those before it.
+        kept : integer array
+            The vectors that are no linear combinations of those before them.
+        """
         X = self.vectors
         sizes = np.count_nonzero(X, axis=1).tolist()
-        cosines = np.minimum(np.abs(np.tril(X @ X.T, -1)), 1.0)
-        basis, kept = basis_of(X)
         # What holds for every vector of a size holds for those orthogonal to others too.
         firsts = sorted(set(sizes))
         self.total = len(firsts) + len(X) - 1 + self.together
@@ -89,25 +91,7 @@ class Search:
                     known = min(known, ordinary_bound(self.given, 1, few, asked["previous"]))
                 result = links.with_upper(result, known)
             results.append(result)
-        added = np.full(len(X), math.nan)
-        added[kept] = variances_of(self.given, basis)
-        notes = [
-            f"component {self.numbers[k]} is a linear combination of those before it"
-            for k in np.setdiff1d(np.arange(len(X)), kept)
-        ]
-        return {
-            "loadings": X,
-            "numbers": self.numbers,
-            "variances": np.array(variances_of(self.given, X)),
-            "added": added,
-            "cosines": cosines,
-            "results": tuple(results),
-            "joint_variance": float(np.nansum(added)),
-            "joint_upper_bound": self._joint_bound(sizes, [bounds[p] for p in sizes]),
-            "total_variance": float(diagonal_of(self.given).sum()),
-            "notes": (*self.notes, *notes),
-            "status": worst([r.status for r in results], self.stopped),
-        }
+        return tuple(results), self._joint_bound(sizes, [bounds[p] for p in sizes])
 
     def _solve(self, sparsity: int | list[int], settings: Settings, **asked: Any) -> Result:
         """Search one stage, or a set, in its share of the time."""

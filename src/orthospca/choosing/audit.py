@@ -15,11 +15,11 @@ from orthospca._errors import InputError
 from orthospca._methods import Method, Objective
 from orthospca._typing import Array
 from orthospca.choosing._auditing import Search, bound_of
-from orthospca.choosing._loadings import read_loadings
-from orthospca.choosing._running import announced, end_of
+from orthospca.choosing._loadings import basis_of, read_loadings
+from orthospca.choosing._running import announced, end_of, worst
 from orthospca.choosing.selection import Counter
 from orthospca.data.covariance import DataCovariance
-from orthospca.data.problem import read_covariance
+from orthospca.data.problem import diagonal_of, read_covariance, variances_of
 from orthospca.model import views
 from orthospca.model.demands import NOT_ORTHOGONAL
 from orthospca.model.result import Result, Status, format_gap
@@ -292,11 +292,21 @@ def audit(
     given = _covariance(Q, correlation)
     n = given.shape[0]
     names = validate_names(feature_names, n, names_of(Q))
-    read = read_loadings(loadings, n, names, zero)
-    if len(read[0]) > n:
-        raise InputError(f"loadings must be at most {n} components, got {len(read[0])}")
-    search = Search(given, *read, settings, names, end, callback, objective == Objective.JOINT)
-    return Audit(**search.run(), feature_names=names, runtime=time.perf_counter() - began)
+    X, numbers, notes = read_loadings(loadings, n, names, zero)
+    if len(X) > n:
+        raise InputError(f"loadings must be at most {n} components, got {len(X)}")
+    cosines = np.minimum(np.abs(np.tril(X @ X.T, -1)), 1.0)
+    basis, kept = basis_of(X)
+    added = np.full(len(X), math.nan)
+    added[kept] = variances_of(given, basis)
+    for k in np.setdiff1d(np.arange(len(X)), kept):
+        notes += (f"component {numbers[k]} is a linear combination of those before it",)
+    search = Search(given, X, settings, names, end, callback, objective == Objective.JOINT)
+    results, bound = search.run(cosines, kept)
+    measured = (X, numbers, np.array(variances_of(given, X)), added, cosines, results)
+    together = (float(np.nansum(added)), bound, float(diagonal_of(given).sum()))
+    status = worst([result.status for result in results], search.stopped)
+    return Audit(*measured, *together, names, notes, status, time.perf_counter() - began)
 
 
 def _in_words(gap: float) -> str:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orthospca.interface.plots.mpl import draw
-from orthospca.paper._shown import panels
-
-if TYPE_CHECKING:
-    from orthospca.paper._run import Experiments
+from orthospca.paper._shown import Experiments, panels
 
 
 def draw_panels(found: Experiments) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -26,35 +25,16 @@ from orthospca.paper._experiments import (
     orthogonal_run,
 )
 from orthospca.paper._figure import draw_panels
-from orthospca.paper._paths import Paths, follow_paths
-from orthospca.paper._shown import files, tables
+from orthospca.paper._paths import follow_paths
+from orthospca.paper._shown import Experiments, files, tables
 from orthospca.paper._splits import Split, split
 
 say = Screen().say
-WHOLE = ("enumeration", "eigenvalue", "branch-and-bound")
+METHODS = ("enumeration", "eigenvalue", "branch-and-bound")
 #: Leading rows and columns of a matrix, and where they come from.
 Load = Callable[[int], tuple[Array, str]]
 FULL = Plan()
 QUICK = Plan(sweep=(2, 3, 4, 5, 6), repeats=1, thresholds=(150.0,), orders=(20, 40))
-
-
-@dataclass(frozen=True, eq=False)
-class Experiments:
-    """Everything that was measured; orthogonal runs by sparsity, or by genes, and by method."""
-
-    matrix: Array
-    plan: Plan
-    runs: dict[int, dict[str, Result]]
-    deflation: dict[int, Result]
-    sweep: dict[int, tuple[Result, ...]]
-    splits: list[Split]
-    growth: dict[int, dict[str, Result]]
-    paths: Paths
-
-    @property
-    def orthogonal(self) -> dict[int, Result]:
-        """GS-SPCA, by sparsity."""
-        return {p: runs["enumeration"] for p, runs in self.runs.items()}
 
 
 def run_paper(output: Path, plan: Plan = FULL, load: Load = load_covcolon) -> Experiments:
@@ -87,11 +67,11 @@ def measure(Q: Array, plan: Plan, load: Load) -> Experiments:
     n, most = len(Q), max(plan.counts)
     for p in plan.sparsities:
         say(f"sparsity {p}: all components")
-        runs[p] = _by_method(Q, p, n, WHOLE, plan)
+        runs[p] = _by_method(Q, p, n, METHODS, plan)
         deflation[p] = fastest(partial(deflation_run, Q, p, n), plan)
     for p in plan.sweep:
         say(f"sparsity {p}: the first {most} components")
-        both = (partial(orthogonal_run, method=WHOLE[0]), deflation_run)
+        both = (partial(orthogonal_run, method=METHODS[0]), deflation_run)
         sweep[p] = tuple(fastest(partial(run, Q, p, most), plan) for run in both)
     for threshold in plan.thresholds:
         for p in plan.sparsities:
@@ -119,5 +99,5 @@ def _grow(plan: Plan, load: Load) -> dict[int, dict[str, Result]]:
         except InputError:
             break
         say(f"the first {order} genes: {count} components with sparsity {p}")
-        growth[order] = _by_method(block, p, count, WHOLE[1:], plan)
+        growth[order] = _by_method(block, p, count, METHODS[1:], plan)
     return growth

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from orthospca._typing import Array
 from orthospca.interface.plots.spec import XY, Axis, Line
-from orthospca.paper._experiments import deviations, seconds
-from orthospca.paper._splits import percent, sizes_of
+from orthospca.paper._experiments import Plan, deviations, seconds
+from orthospca.paper._paths import Paths
+from orthospca.paper._splits import Split, percent, sizes_of
 from orthospca.result import Result, Table
-
-if TYPE_CHECKING:
-    from orthospca.paper._run import Experiments
 
 Row = dict[str, object]
 HEADINGS = ("panel", "algorithm", "sparsity", "r", "quantity", "value")
@@ -29,6 +27,25 @@ QUANTITIES: dict[str, tuple[Callable[[Result], Array] | None, bool]] = {
     "seconds of the first r components": (None, True),
     "variance of the r-th component": (attrgetter("variances"), True),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Experiments:
+    """Everything that was measured; orthogonal runs by sparsity, or by genes, and by method."""
+
+    matrix: Array
+    plan: Plan
+    runs: dict[int, dict[str, Result]]
+    deflation: dict[int, Result]
+    sweep: dict[int, tuple[Result, ...]]
+    splits: list[Split]
+    growth: dict[int, dict[str, Result]]
+    paths: Paths
+
+    @property
+    def orthogonal(self) -> dict[int, Result]:
+        """GS-SPCA, by sparsity."""
+        return {p: runs["enumeration"] for p, runs in self.runs.items()}
 
 
 def panels(found: Experiments) -> list[tuple[str, XY, list[Row]]]:
