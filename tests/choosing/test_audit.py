@@ -145,6 +145,14 @@ def test_what_is_noticed():
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+@pytest.mark.parametrize("sign", [0.0, -1.0])
+def test_nothing_to_have_a_share_of(sign):
+    """Tests the summary of a matrix whose trace is not positive."""
+    Q = np.array([[sign, 1.0], [1.0, sign]])
+    told = audit(Q, np.eye(2)).summary()
+    assert "span a variance of" in told and "of the total" not in told
+
+
 def test_refusals():
     """Tests that each is one sentence that names the argument and the value."""
     pandas = pytest.importorskip("pandas")

@@ -176,9 +176,10 @@ class Audit(Shown):
                 "orthogonal to those before: some variance is counted twice ('added' is what is "
                 "new)"
             )
-        share = views.percent(self.joint_variance / self.total_variance)
+        total = self.total_variance
+        share = views.percent(self.joint_variance / total) if total > 0 else ""
         together = f"together they span a variance of {self.joint_variance:#.6g}"
-        together += f" ({share} of the total)" if share and self.total_variance > 0 else ""
+        together += f" ({share} of the total)" if share else ""
         if math.isfinite(self.joint_upper_bound) and len(self) > 1:
             together += (
                 f"; {len(self)} orthogonal components of these sparsities have at most "
