@@ -170,6 +170,21 @@ def test_caps() -> None:
     assert len(ended) >= 1
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_vectors_before_need_not_be_orthonormal(seed: int) -> None:
+    """Tests that they count by what they span, whatever their lengths and angles."""
+    Q = datasets.load_pitprops().covariance()
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((2, 13)) * (rng.random((2, 13)) < 0.5) * [[1e3], [1e-3]]
+    for given in (Q, DataCovariance(np.linalg.cholesky(Q).T @ np.eye(13))):
+        found = alternatives(given, 4, 0.03, previous=rows)
+        other = alternatives(given, 4, 0.03, previous=np.linalg.qr(rows.T)[0].T)
+        assert listed(found) == listed(other) and found.complete and other.complete
+        np.testing.assert_allclose(found.variances, other.variances, rtol=1e-9)
+    must, may = enumerated(Q, 4, 0.03, np.linalg.qr(rows.T)[0].T)
+    assert must <= listed(alternatives(Q, 4, 0.03, previous=rows)) <= may
+
+
 def test_bad_input() -> None:
     """Tests one sentence for each."""
     Q = np.eye(4)
@@ -179,8 +194,12 @@ def test_bad_input() -> None:
         alternatives(Q, 2, max_supports=0)
     with pytest.raises(InputError, match=r"previous must be vectors of 4 features in rows"):
         alternatives(Q, 2, previous=np.eye(3))
-    with pytest.raises(InputError, match="previous must be orthonormal"):
-        alternatives(Q, 2, previous=np.ones((1, 4)))
+    with pytest.raises(InputError, match="previous must be orthonormal rows with proof=True"):
+        alternatives(Q, 2, previous=np.ones((1, 4)), proof=True)
+    with pytest.raises(InputError, match="previous must be linearly independent"):
+        alternatives(Q, 2, previous=np.ones((2, 4)))
+    with pytest.raises(InputError, match="previous: vector 1 is zero"):
+        alternatives(Q, 2, previous=np.zeros((1, 4)))
     nearly = np.eye(4)[:1] * (1 + 2e-12)
     assert alternatives(Q, 2, previous=nearly).complete
     with pytest.raises(InputError, match="previous must be orthonormal"):

@@ -17,7 +17,7 @@ from orthospca.choosing._near import NearSearch
 from orthospca.data.covariance import DataCovariance
 from orthospca.data.problem import Problem
 from orthospca.model.demands import Demands
-from orthospca.model.given import vectors_of
+from orthospca.model.given import refuse_other_order, vectors_before, vectors_of
 from orthospca.model.journal import Callback
 from orthospca.model.settings import Settings
 from orthospca.model.table import MOST_ROWS
@@ -178,9 +178,10 @@ def alternatives(
     tolerance : float
         How far a support may be below the best variance, relative to it.
     previous : array-like of shape (k, n), optional
-        Earlier components, as rows; the list is then that of the next stage.  They must be
-        orthonormal if ``relation`` is ``"orthogonal"``.  A feature that is the only one of such a
-        component is in none of the supports.
+        Linearly independent vectors, such as earlier components, as rows; the list is then that of
+        the next stage.  With ``proof`` they must be orthonormal if ``relation`` is
+        ``"orthogonal"``.  A feature that is the only one of such a vector is in none of the
+        supports.
     max_supports : int
         List at most this many; if there are more, ``complete`` is false.
     gap : float
@@ -221,7 +222,7 @@ def alternatives(
     n, asked = problem.n_features, (include, exclude, relation)
     plain = relation == Relation.ORTHOGONAL
     demands = Demands.validate(problem.sparsity, n, names, *asked, None if plain else previous)
-    before = _orthonormal(previous, n, settings.proof) if plain else demands.before(n)
+    before = _columns(previous, n, names, settings.proof) if plain else demands.before(n)
     uncorrelated, formed = demands.uncorrelated, n <= settings.tuning.wide.formed
     if demands.disjoint:
         excluded = tuple(demands.stage(0, before).excluded.tolist())
@@ -253,12 +254,18 @@ def alternatives(
     return Alternatives(*listed, n, names, near.note, watch.clock.elapsed, certificate)
 
 
-def _orthonormal(previous: Any, n: int, proof: bool) -> Array:
-    """Return components as columns; for a proof they must be as exact as a checker asks for."""
+def _columns(previous: Any, n: int, names: Sequence[str] | None, proof: bool) -> Array:
+    """Return vectors as columns; for a proof they must be as exact as a checker asks for."""
     if previous is None:
         return np.zeros((n, 0))
+    refuse_other_order("previous", previous, names)
     rows = vectors_of("previous", previous, n)
     off = float(np.abs(rows @ rows.T - np.eye(len(rows))).max(initial=0.0))
-    if off > (1 if proof else 8) * ORTHOGONALITY:
-        raise InputError(f"previous must be orthonormal rows, but they are off by {off:.2g}")
-    return np.ascontiguousarray(rows.T)
+    if off <= (1 if proof else 8) * ORTHOGONALITY:
+        return np.ascontiguousarray(rows.T)
+    if proof:
+        raise InputError(
+            f"previous must be orthonormal rows with proof=True, but they are off by {off:.2g}"
+        )
+    vectors = vectors_before(previous, n)
+    return np.zeros((n, 0)) if vectors is None else np.ascontiguousarray(vectors.T)
