@@ -25,7 +25,6 @@ from orthospca.search.nonnegative import NonnegativeStages
 from orthospca.search.sequence import Stages
 from orthospca.search.stages import DeflatedStages, MatrixStages, UncorrelatedStages
 from orthospca.supports.enumeration import refuse_if_too_many
-from orthospca.wide.nonnegative import WideNonnegativeStages
 from orthospca.wide.stage import WideProblem, WideStages
 
 #: Bytes of centred data up to which they are written down for a proof.
@@ -185,7 +184,7 @@ def stages_of_data(
 ) -> Stages:
     """Choose the way through a problem whose matrix is not formed."""
     if demands.nonnegative:
-        return WideNonnegativeStages(wide, settings, watch, _not_split(threshold, NOT_SPLIT))
+        return WideStages(wide, settings, watch, _not_split(threshold, NOT_SPLIT))
     if settings.proof:
         return WideStages(wide, settings, watch, _not_split(threshold))
     plan = plan_blocks_of_data(wide.covariance, threshold, settings.tolerance)

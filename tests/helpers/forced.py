@@ -61,7 +61,7 @@ def forced_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the chunks of a Dask array taken as they are, and tiles of a few features."""
     monkeypatch.setattr("orthospca.data.cluster.NARROWEST", 1)
     monkeypatch.setattr("orthospca.data.cluster.SMALLEST_CHUNK", 1)
-    monkeypatch.setattr("orthospca.data.cluster.TILE", 2)
+    monkeypatch.setattr("orthospca.data.columns.TILE", 2)
 
 
 def forced_branching(

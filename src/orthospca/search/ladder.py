@@ -232,7 +232,11 @@ class Ladder:
         if self.watch.out_of_time():
             return Rung(size, best, cap, argument=why)
         known = self.state_of(problem, kept, best, Tolerance(slack / AIM, 0.0), cap)
-        self.resisted += not close_rung(known, self.settings, view.n_features)
+        if view.closes is None:
+            closed = close_rung(known, self.settings, view.n_features)
+        else:
+            closed = view.closes(known, self.settings, False) is None
+        self.resisted += not closed
         if known.best is not None and known.lower > best.value:
             (best,) = view.whole([known.best], kept)
             self._follow(best, size)

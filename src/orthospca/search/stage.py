@@ -67,7 +67,8 @@ class StageSearch:
     def __post_init__(self) -> None:
         given = self.view, self.size, self.state, self.settings, self.caps, self.resumption.rungs
         self.ladder = Ladder(*given)
-        self.full = self.settings.method is Method.BRANCH_AND_BOUND
+        plain = self.view.closes is None
+        self.full = self.settings.method is Method.BRANCH_AND_BOUND or not plain
 
     def run(self) -> Outcome | None:
         """Search; None if no feasible vector was found."""
@@ -174,6 +175,8 @@ class StageSearch:
         return verdict
 
     def _thoroughly(self, local: StageState[Subproblem]) -> Status | None:
+        if self.view.closes is not None:
+            return self.view.closes(local, self.settings, True)
         if self.full:
             return close_thoroughly(local, self.settings, not self.ladder.given_up)
         return close_classically(local, self.settings)

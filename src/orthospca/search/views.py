@@ -14,9 +14,11 @@ from orthospca._typing import Array, BoolArray, IntArray
 from orthospca.bounds.border import LargestEntries, bound_without_level, largest_squares, stays
 from orthospca.bounds.classical import gershgorin_bound
 from orthospca.bounds.share.node import LARGEST_RELAXED
-from orthospca.model.result import ClosedBy
+from orthospca.model.result import ClosedBy, Status
+from orthospca.model.settings import Settings
 from orthospca.model.stage import Subproblem
 from orthospca.numerics.rounding import add_up
+from orthospca.search.state import StageState
 from orthospca.supports.best import Candidate, upper_on_support
 from orthospca.supports.heuristic_path import HeuristicPath
 
@@ -26,6 +28,10 @@ WORTH_WHILE = 0.05
 SPARE_ENTRIES = 56
 #: Rows that are looked at before it is asked whether to stop.
 ROWS = 1000
+
+
+#: Closes a stage on some features, the last rung or one below it; says what stopped that.
+Closing = Callable[[StageState[Subproblem], Settings, bool], Status | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +51,13 @@ class StageView(Protocol):
     n_features : int
     included : integer array
         Features of every support.
+    closes : callable or None
+        What closes stages on some features where that is not what closes plain ones.
     """
 
     n_features: int
     included: IntArray
+    closes: Closing | None
 
     def filled(self, vector: Array) -> IntArray:
         """Return the support that a vector needs: what it uses, and what is included."""
@@ -134,6 +143,7 @@ class MatrixView:
         self.problem = problem
         self.n_features = problem.n_features
         self.included = problem.included
+        self.closes: Closing | None = None
         self._untouched = np.setdiff1d(np.arange(self.n_features), problem.touched)
         self._found = HeuristicPath(problem)
 

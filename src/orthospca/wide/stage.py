@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orthospca._typing import BoolArray, IntArray
+from orthospca._typing import BoolArray
 from orthospca.data.covariance import DataCovariance
 from orthospca.model.limits import Watch
 from orthospca.model.result import Status
@@ -24,7 +24,8 @@ from orthospca.search.outcome import Outcome, Request
 from orthospca.search.stage import StageSearch
 from orthospca.search.state import StageState
 from orthospca.search.views import Sieve
-from orthospca.supports.best import Candidate, best_on_support, upper_on_support
+from orthospca.supports.best import Candidate, better_of, upper_on_support
+from orthospca.wide.nonnegative import NonnegativeView
 from orthospca.wide.part import FormedPart
 from orthospca.wide.view import DataView
 
@@ -84,8 +85,8 @@ class WideProblem:
                 return Outcome(best, 0.0, Status.OPTIMAL, 0)
         if demand.start is not None:
             settings = replace(settings, start=(demand.start,))
-            request = replace(request, hints=(*request.hints, *_started(view, demand.start)))
-        hint = request.best_hint
+        offered = None if demand.start is None else view.started(demand.start)
+        hint = better_of(request.best_hint, offered)
         tolerance = settings.tolerance.at_resolution(4 * view.rounding)
         known = StageState(view, tolerance, watch, hint, request.cap)
         try:
@@ -129,7 +130,8 @@ class WideProblem:
         members[demand.excluded] = False
         size = min(request.sparsity, int(np.count_nonzero(members)))
         way = self.part, members, self.settings.tuning, self.settings.proof, demand.included
-        return DataView(self.covariance, size, request.previous, *way)
+        kind = NonnegativeView if demand.nonnegative else DataView
+        return kind(self.covariance, size, request.previous, *way)
 
     def reduce_stage(self, request: Request, cutoff: float, stop: Callable[[], bool]) -> Sieve:
         """Drop the features that no support above the cutoff can contain; nothing is searched.
@@ -141,14 +143,6 @@ class WideProblem:
         stop : callable
         """
         return self.view(request).sieve(request.sparsity, cutoff, math.inf, stop)
-
-
-def _started(view: DataView, support: IntArray) -> list[Candidate]:
-    """The best vector on a support that was offered, if there is one."""
-    support = np.union1d(support, view.included)
-    problem, kept = view.restricted(support, view.sparsity)
-    found = best_on_support(problem, np.searchsorted(kept, support))
-    return [] if found is None else view.whole([found], kept)
 
 
 def _is_exhausted(view: DataView, size: int, settings: Settings, watch: Watch) -> bool:

@@ -24,8 +24,8 @@ from orthospca.model.stage import Subproblem, dual_of, folded_rows
 from orthospca.model.tuning import DEFAULT, Tuning
 from orthospca.numerics.rounding import TINY, UNIT, add_up, mul_up, raised
 from orthospca.numerics.sums import sums_with_each
-from orthospca.search.views import Sieve, sieve_within
-from orthospca.supports.best import Candidate, upper_on_support
+from orthospca.search.views import Closing, Sieve, sieve_within
+from orthospca.supports.best import Candidate, best_on_support, upper_on_support
 from orthospca.supports.heuristic_path import HeuristicPath
 from orthospca.wide.part import FormedPart
 from orthospca.wide.traces import TraceWalk
@@ -88,6 +88,7 @@ class DataView:
         # A feature that no component may use is as good as one without variance.
         self.diagonal[~self.members] = 0.0
         self._roots[~self.members] = 0.0
+        self.closes: Closing | None = None
         self._found: list[Candidate | None] = [None] * (self.sparsity + 1)
         self._climb: tuple[HeuristicPath, IntArray] | None = None
         self._sums: tuple[int, Array] = (-1, np.zeros((0, 0)))
@@ -142,6 +143,13 @@ class DataView:
         self._climb = HeuristicPath(problem), kept
         self._climb[0].run(stop)
         return self._take(*self._climb)
+
+    def started(self, support: IntArray) -> Candidate | None:
+        """Return the best vector on a support that was offered, if there is one."""
+        support = np.union1d(support, self.included)
+        problem, kept = self.restricted(support, self.sparsity)
+        found = best_on_support(problem, np.searchsorted(kept, support))
+        return None if found is None else self.whole([found], kept)[0]
 
     def refine(self, stop: Callable[[], bool]) -> list[Candidate | None]:
         """Let neighbouring sparsities improve each other."""
