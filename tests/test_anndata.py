@@ -166,6 +166,15 @@ def test_bad_arguments(cells, options, said):
         orthospca.anndata.pca(cells, **options)
 
 
+def test_what_is_no_anndata(cells):
+    """Tests an array in its place, and a name under which nothing could be saved."""
+    with pytest.raises(ValueError, match="adata must be an AnnData, got ndarray"):
+        orthospca.anndata.pca(cells.X, 2, 3)
+    with pytest.raises(ValueError, match="key_added must be a string, got 3"):
+        orthospca.anndata.pca(cells, 2, 3, key_added=3)
+    assert "spca" not in cells.obsm and not cells.uns
+
+
 def test_an_anndata_elsewhere_is_refused_with_advice(cells):
     """Tests one sentence about what to pass."""
     for ask in (DataCovariance, OrthogonalSparsePCA().fit, lambda adata: solve(adata, 2)):

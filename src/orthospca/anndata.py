@@ -84,6 +84,10 @@ def pca(
     >>> set(genes) == set(made.programmes["cycle"])
     True
     """
+    if not hasattr(adata, "var_names"):
+        raise InputError(f"adata must be an AnnData, got {type(adata).__name__}")
+    if not isinstance(key_added, str):
+        raise InputError(f"key_added must be a string, got {key_added!r}")
     validate_choice("covariance", covariance, ("empirical", "correlation"))
     if mask_var is _UNSET:
         mask_var = HIGHLY_VARIABLE if HIGHLY_VARIABLE in adata.var else None
