@@ -67,8 +67,8 @@ class StageSearch:
     def __post_init__(self) -> None:
         given = self.view, self.size, self.state, self.settings, self.caps, self.resumption.rungs
         self.ladder = Ladder(*given)
-        plain = self.view.closes is None
-        self.full = self.settings.method is Method.BRANCH_AND_BOUND or not plain
+        self.plain = self.view.closes is None
+        self.full = self.settings.method is Method.BRANCH_AND_BOUND or not self.plain
 
     def run(self) -> Outcome | None:
         """Search; None if no feasible vector was found."""
@@ -84,8 +84,8 @@ class StageSearch:
             ladder.begin()
             state.settle(ladder.below, ClosedBy.ROWS)
             return replace(state.outcome(), rungs=tuple(ladder.rungs))
-        direct = self.full and not (self.settings.rungs or were_climbed(self.resumption.rungs))
-        if direct and self._close_directly():
+        rungs_asked = self.settings.rungs or were_climbed(self.resumption.rungs)
+        if self.full and self.plain and not rungs_asked and self._close_directly():
             if self.settings.proof:
                 # A certificate names every rung, and takes little for those that nothing rests on.
                 ladder.begin()

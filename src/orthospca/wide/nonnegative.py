@@ -107,11 +107,5 @@ class NonnegativeView(DataView):
         leaf = self._leaf(self.included, self.tuning.nonnegative.many)
         return add_up(leaf.upper, self.rounding)
 
-    def before_rungs(
-        self, size: int, level: float, largest: int
-    ) -> tuple[Subproblem, IntArray] | None:
-        """There is no walk that knows of signs."""
-        return None
-
     def _leaf(self, support: IntArray, budget: int) -> Leaf:
         return best_nonnegative(self.covariance.submatrix(support), -math.inf, budget)

@@ -134,6 +134,8 @@ class Frame:
         return rigor.proves_positive_definite(complement)
 
 
+# What overflows is not below the level: comparisons with it rule nothing out.
+@np.errstate(over="ignore", invalid="ignore")
 def by_rules(matrix: Array, roots: Array, room: int, tuning: WalkTuning) -> Elimination:
     """Rule out places by costs, and by weighted rows where costs rule out little.
 
