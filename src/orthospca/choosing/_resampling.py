@@ -154,7 +154,9 @@ class Asked:
         except InputError as error:
             raise InputError(str(error).replace("data", "X", 1)) from None
         seconds = time.perf_counter() - began
-        limits = validate_sparsities(sparsities, n) if several else [sparsities]
+        # Those of the components of one search may come from an iterator, and are looked at twice.
+        own = list(sparsities) if isinstance(sparsities, Iterable) else sparsities
+        limits = validate_sparsities(sparsities, n) if several else [own]
         count = validate_integer("n_components", n_components, 1, n, "the number of features")
         demands = Demands.validate(validate_sparsity(limits[0], count, n), n, names, **beyond)
         told = (limits, count, settings, end, demands, several)

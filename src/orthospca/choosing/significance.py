@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -211,7 +211,6 @@ def significance(
         )
     null_gap = validate_nonnegative("null_gap", null_gap)
     limits = {"gap": gap, "time_limit": time_limit, "node_limit": node_limit, "n_jobs": n_jobs}
-    sparsity = list(sparsity) if isinstance(sparsity, Iterable) else sparsity
     given = (X, correlation, feature_names, sparsity, n_components)
     asked, whole = Asked.validate(*given, callback, limits, False)
     settings, end = asked.settings, asked.end

@@ -105,7 +105,6 @@ def stability(
     ('total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines')
     """
     draws = (n_resamples, bootstrap, fraction, random_state)
-    sparsity = list(sparsity) if isinstance(sparsity, Iterable) else sparsity
     given = (X, correlation, feature_names, sparsity, n_components)
     return _resample(*Asked.validate(*given, callback, options, False), draws, callback)[0]
 

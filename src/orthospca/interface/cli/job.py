@@ -222,13 +222,11 @@ class Job:
 
 def show_progress(screen: Screen, settings: dict[str, Any]) -> ProgressDisplay:
     """What shows how the solver gets on."""
-    return ProgressDisplay(
-        screen.console,
-        settings["n_components"],
-        interval=1.0 if screen.verbose else PLAIN_INTERVAL,
-        together=settings.get("objective") == "joint",
-        **{name: settings[name] for name in ("gap", "eps") if name in settings},
-    )
+    names = ("n_components", "gap", "eps")
+    asked: dict[str, Any] = {name: settings[name] for name in names if name in settings}
+    asked["together"] = settings.get("objective") == "joint"
+    interval = 1.0 if screen.verbose else PLAIN_INTERVAL
+    return ProgressDisplay(screen.console, interval=interval, **asked)
 
 
 def solve_shown(
