@@ -77,7 +77,7 @@ def test_other_files_are_refused(size, path, tmp_path):
     certificate = Certificate.load(path)
     certificate.manifest["joint"]["upper_bound"] *= 0.9
     certificate.save(path)
-    with pytest.raises(ValueError, match="is not verified"):
+    with pytest.raises(ValueError, match="cannot be verified"):
         asked(path, size)
     path.write_bytes(b"nothing")
     with pytest.raises(ValueError, match="resume"):
