@@ -78,8 +78,9 @@ class SetSearch:
         self._largest = float(np.linalg.norm(Q, 2 if len(Q) <= tuning.too_many else 1))
         self._present: list[Array] | None = None
         self._idle = 0
-        #: Supports that were tried.
+        #: Supports that were tried, and those that were improved in earnest.
         self._seen: set[tuple[tuple[int, ...], ...]] = set()
+        self._reached: set[tuple[tuple[int, ...], ...]] = set()
         self.best: list[Array] = []
         self.value = -math.inf
 
@@ -124,17 +125,35 @@ class SetSearch:
                 self._improve([Candidate(0.0, x).embedded(places, n).vector for x in blocks])
 
     def near(self, supports: Sequence[IntArray]) -> None:
-        """Improve the best vectors on some supports, a little at first."""
+        """Improve the best vectors on some supports; every other time, seek such supports anew."""
         placed = self._placed(supports)
         key = tuple(tuple(support.tolist()) for support in placed)
         if key in self._seen or self.stop():
             return
         self._seen.add(key)
         made = self._one_by_one(placed, np.arange(len(placed)))
-        if made is not None:
-            made = self._ascend(made, briefly=True)
-            if self._is_near(made, self._tuning.worth_improving):
-                self._improve(made)
+        if made is None:
+            return
+        self._improve_new(made)
+        if len(made) > 1 and len(self._seen) % 2 == 0:
+            loose = self._loosened(np.array(made), self._tuning.loosened)
+            if loose is not None:
+                self._improve_new(loose)
+
+    def _improve_new(self, made: Sequence[Array]) -> None:
+        """Improve a set, a little at first; in earnest if it is good, and was not so before."""
+        made = self._ascend(made, briefly=True)
+        key = tuple(tuple(np.flatnonzero(x).tolist()) for x in made)
+        if self._is_near(made, self._tuning.worth_improving) and key not in self._reached:
+            self._reached.add(key)
+            self._improve(made)
+
+    def _loosened(self, X: Array, penalties: Sequence[float]) -> list[Array] | None:
+        """Seek components anew, with more and more regard to orthogonality; None if in vain."""
+        for penalty in penalties:
+            self._sweep(X, self._rng.permutation(len(X)), penalty)
+        order = np.argsort([-float(x @ self.Q @ x) for x in X], kind="stable")
+        return self._one_by_one([np.flatnonzero(x) for x in X], order)
 
     def _placed(self, patterns: Sequence[IntArray]) -> list[IntArray]:
         """The pattern of each component: the sizes tell which is which."""
@@ -161,18 +180,16 @@ class SetSearch:
             return
         if self._present is None or self._idle > self._tuning.patience:
             X = np.array([self._random(k) for k in range(K)])
-            for penalty in self._tuning.penalties:
-                self._sweep(X, rng.permutation(K), penalty)
+            made = self._loosened(X, self._tuning.penalties)
             self._present, self._idle = None, 0
         else:
             X = np.array(self._present)
             chosen = rng.choice(K, int(rng.integers(2, min(K, 4) + 1)), replace=False)
             X[chosen[0]] = self._random(int(chosen[0]))
             first = float(rng.choice([0.1, 0.2, 0.4]))
-            for penalty in (first, 2 * first, 1.0, 4.0, 20.0):
-                self._sweep(X, rng.permutation(chosen if penalty < 4 else K), penalty)
-        order = np.argsort([-float(x @ self.Q @ x) for x in X], kind="stable")
-        made = self._one_by_one([np.flatnonzero(x) for x in X], order)
+            for penalty in (first, 2 * first, 1.0):
+                self._sweep(X, rng.permutation(chosen), penalty)
+            made = self._loosened(X, (4.0, 20.0))
         value = -math.inf if self._present is None else total(self.Q, self._present)
         self._idle += 1
         if made is None or total(self.Q, made) < value - 0.015 * abs(value):

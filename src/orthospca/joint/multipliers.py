@@ -24,6 +24,8 @@ from orthospca.model.tuning import Effort
 
 #: How much less the numbers of users are smoothed than the patterns: there is a term for each.
 COOLER = 0.3
+#: Iterations end where the last ones gained less than this share of what is missing, or after most.
+GAIN, MOST = 1e-2, 2000
 
 
 def first_root(n: int, scale: float) -> Array:
@@ -96,7 +98,7 @@ def minimise(
     scale : float
         Size of the variance of one component.
     effort : Effort
-        Temperatures of the smoothed maximum, and iterations of the quasi-Newton method.
+        Temperatures of the smoothed maximum, and how long the quasi-Newton method goes on.
     enough : float
         A value at which it stops; without an orthonormal set on the patterns there is no smallest.
     stop : callable
@@ -104,7 +106,7 @@ def minimise(
     priced : bool
         Whether prices change.
     """
-    from scipy.optimize import minimize  # here, since the package is imported more often than used
+    from scipy.optimize import OptimizeResult, minimize  # here, since the package is imported more often than used
 
     n, side = len(start[0]), math.sqrt(scale)
     distinct, inverse = np.unique(np.vstack(index), axis=0, return_inverse=True)
@@ -156,16 +158,27 @@ def minimise(
         of_prices = (used * numbers).sum(axis=0) - weights.sum(axis=1) @ inside
         return total, np.concatenate([slope.ravel(), of_prices * priced])
 
+    values: list[float] = []
+
+    def go_on(intermediate_result: OptimizeResult) -> None:
+        # At the last pace, what is missing would take too long.
+        values.append(intermediate_result.fun)
+        missing = values[-1] - max(enough, -scale) / scale
+        if len(values) > effort.pace and values[-1 - effort.pace] - values[-1] < GAIN * missing:
+            raise StopIteration
+
     point = np.concatenate([start[0].ravel() / side, start[1] / scale])
     try:
         for temperature in effort.temperatures:
+            values.clear()
             found = minimize(
                 bound,
                 point,
                 args=(temperature,),
                 jac=True,
                 method="L-BFGS-B",
-                options={"maxiter": effort.iterations, "maxcor": 15, "ftol": 1e-10},
+                callback=go_on,
+                options={"maxiter": MOST, "maxcor": 15, "ftol": 1e-10},
             )
             point = found.x
         bound(point, temperature)

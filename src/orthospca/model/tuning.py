@@ -247,8 +247,9 @@ class Effort:
     ----------
     temperatures : tuple of float
         Of the smoothed maximum, relative to the variance of a component, one after the other.
-    iterations : int
-        Of the quasi-Newton method, at each of them.
+    pace : int
+        Iterations of the quasi-Newton method over which it has to gain something, for more of them
+        at the same temperature.
     rounds : int
         Of choosing patterns and minimising over them.
     working : int
@@ -256,7 +257,7 @@ class Effort:
     """
 
     temperatures: tuple[float, ...]
-    iterations: int
+    pace: int
     rounds: int = 1
     working: int = 40
 
@@ -335,8 +336,9 @@ class JointTuning:
         How near a set that a node suggests must be for more than a little effort.
     all_tried : int
         Supports that are all tried for the best response; with more of them it is sought.
-    penalties : tuple of float
-        For not being orthogonal, relative to the largest eigenvalue, one after the other.
+    penalties, loosened : tuples of float
+        For not being orthogonal, relative to the largest eigenvalue, one after the other; for
+        random components, and for those that a node suggests.
     patience : int
         Steps without a better set after which it is begun anew.
     enough : float
@@ -369,10 +371,11 @@ class JointTuning:
     worth_improving: float = 0.03
     all_tried: int = 3000
     penalties: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.5, 4.0, 20.0)
+    loosened: tuple[float, ...] = (0.1, 0.3, 1.0, 4.0, 20.0)
     patience: int = 25
     enough: float = 0.1
     gap_share: float = 0.1
-    first: Effort = Effort((1e-1, 1e-2, 1e-3, 3e-4), 80, 14, 120)
+    first: Effort = Effort((1e-1, 1e-2, 1e-3, 3e-4), 100, 14, 120)
     node: Effort = Effort((1e-2, 1e-3), 40, 5)
     last: Effort = Effort((1e-2, 1e-3, 1e-4, 1e-5), 150, 10)
     relaxed: RelaxedTuning = RelaxedTuning()
