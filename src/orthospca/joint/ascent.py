@@ -78,9 +78,9 @@ class SetSearch:
         self._largest = float(np.linalg.norm(Q, 2 if len(Q) <= tuning.too_many else 1))
         self._present: list[Array] | None = None
         self._idle = 0
-        #: Supports that were tried, and those that were improved in earnest.
+        #: Supports that were tried, and values of sets that were improved in earnest.
         self._seen: set[tuple[tuple[int, ...], ...]] = set()
-        self._reached: set[tuple[tuple[int, ...], ...]] = set()
+        self._reached: set[str] = set()
         self.best: list[Array] = []
         self.value = -math.inf
 
@@ -125,7 +125,7 @@ class SetSearch:
                 self._improve([Candidate(0.0, x).embedded(places, n).vector for x in blocks])
 
     def near(self, supports: Sequence[IntArray]) -> None:
-        """Improve the best vectors on some supports; every other time, seek such supports anew."""
+        """Improve the best vectors on some supports; every third time, seek such supports anew."""
         placed = self._placed(supports)
         key = tuple(tuple(support.tolist()) for support in placed)
         if key in self._seen or self.stop():
@@ -135,7 +135,7 @@ class SetSearch:
         if made is None:
             return
         self._improve_new(made)
-        if len(made) > 1 and len(self._seen) % 2 == 0:
+        if len(made) > 1 and len(self._seen) % 3 == 0:
             loose = self._loosened(np.array(made), self._tuning.loosened)
             if loose is not None:
                 self._improve_new(loose)
@@ -143,9 +143,10 @@ class SetSearch:
     def _improve_new(self, made: Sequence[Array]) -> None:
         """Improve a set, a little at first; in earnest if it is good, and was not so before."""
         made = self._ascend(made, briefly=True)
-        key = tuple(tuple(np.flatnonzero(x).tolist()) for x in made)
-        if self._is_near(made, self._tuning.worth_improving) and key not in self._reached:
-            self._reached.add(key)
+        # Features that stand in for each other make many sets of one value.
+        value = f"{total(self.Q, made):.9g}"
+        if self._is_near(made, self._tuning.worth_improving) and value not in self._reached:
+            self._reached.add(value)
             self._improve(made)
 
     def _loosened(self, X: Array, penalties: Sequence[float]) -> list[Array] | None:

@@ -106,7 +106,10 @@ def minimise(
     priced : bool
         Whether prices change.
     """
-    from scipy.optimize import OptimizeResult, minimize  # here, since the package is imported more often than used
+    from scipy.optimize import (
+        OptimizeResult,
+        minimize,
+    )  # here, since the package is imported more often than used
 
     n, side = len(start[0]), math.sqrt(scale)
     distinct, inverse = np.unique(np.vstack(index), axis=0, return_inverse=True)

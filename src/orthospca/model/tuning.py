@@ -295,7 +295,7 @@ class RelaxedTuning:
 
     between_checks: int = 25
     first_checks: int = 2
-    patience: float = 8.0
+    patience: float = 30.0
     last_patience: float = 50.0
     fix_within: float = 0.1
     fresh_starts: int = 10

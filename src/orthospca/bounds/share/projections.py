@@ -243,6 +243,7 @@ class Columns:
         self._total = size - 1 - others
         self.labels = labels_of(blocks, n)
         self._rows = [np.flatnonzero(self.labels == c) for c in range(len(blocks) + 1)]
+        self._members = (self.labels == np.arange(len(blocks) + 1)[:, None]).astype(dtype)
         # What the entries of a block off the diagonal may sum to, in multiples of d.
         shape = (len(blocks), n)
         here = self.labels == np.arange(1, len(blocks) + 1)[:, None]
@@ -260,7 +261,7 @@ class Columns:
         """Sums over the rest and over each block that is held; what is not is part of the rest."""
         if len(self._rows) == 1:
             return np.asarray(table.sum(axis=0)[None])
-        sums = np.array([table[rows].sum(axis=0) for rows in self._rows])
+        sums = self._members @ table
         sums[0] += np.where(self._held, 0, sums[1:]).sum(axis=0)
         sums[1:] *= self._held
         return sums
