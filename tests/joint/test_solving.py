@@ -12,6 +12,11 @@ import pytest
 from helpers.seeds import later, seeds, spread
 from orthospca import OrthogonalSparsePCA, Result, datasets, solve, verify
 from orthospca.facade import solve_with
+from orthospca.joint.ascent import SetSearch
+from orthospca.joint.branching import Group
+from orthospca.joint.multipliers import first_root
+from orthospca.joint.node import Bounding
+from orthospca.joint.patterns import Patterns
 from orthospca.model.settings import Settings
 from orthospca.model.tuning import DEFAULT
 from orthospca.result import Status
@@ -265,3 +270,29 @@ def test_certificate(Q, limits, tmp_path):
     verdict = verify(tmp_path / "set.zip", Q)
     assert verdict.verified, verdict.reason
     assert verdict.joint_upper_bound == pytest.approx(result.joint_upper_bound, rel=1e-9)
+
+
+def test_suggested_sets():
+    """Tests that a few sets of random features lead to one that is better than the stages."""
+    Q, rng = datasets.load_pitprops().covariance(), np.random.default_rng(1)
+    search = SetSearch(Q, [4] * 6, lambda: False, DEFAULT.joint)
+    search.begin([])
+    for _ in range(12):
+        search.near([np.sort(rng.choice(13, 4, replace=False)) for _ in range(6)])
+    assert search.value > solve(Q, 4, 6).joint_variance * 1.02
+
+
+@pytest.mark.slow
+def test_root_goes_on():
+    """Tests that four times the patience hardly lowers the first bound over patterns."""
+    Q, patterns = datasets.load_pitprops().covariance(), Patterns.all_of(13, 4)
+    uppers = []
+    for longer in (1, 4):
+        first = replace(DEFAULT.joint.first, pace=longer * DEFAULT.joint.first.pace)
+        group = Group.of_all(6, np.arange(len(patterns)), 13)
+        kept = (first_root(13, 1.7), 1.7, replace(DEFAULT.joint, first=first))
+        bounding = Bounding(Q, [group], patterns, np.arange(13), *kept)
+        node = bounding.root()
+        bounding.tighten(node, 10.7, "first", lambda: False)
+        uppers.append(node.upper)
+    assert uppers[0] < 1.001 * uppers[1]

@@ -125,7 +125,10 @@ class SetSearch:
                 self._improve([Candidate(0.0, x).embedded(places, n).vector for x in blocks])
 
     def near(self, supports: Sequence[IntArray]) -> None:
-        """Improve the best vectors on some supports; every third time, seek such supports anew."""
+        """Improve the best vectors on some supports; then seek such ones anew, if that is cheap.
+
+        Every third time it is done where it is dear.
+        """
         placed = self._placed(supports)
         key = tuple(tuple(support.tolist()) for support in placed)
         if key in self._seen or self.stop():
@@ -135,7 +138,8 @@ class SetSearch:
         if made is None:
             return
         self._improve_new(made)
-        if len(made) > 1 and len(self._seen) % 3 == 0:
+        cheap = all(rows is not None for rows in self._supports.values())
+        if len(made) > 1 and (cheap or len(self._seen) % 3 == 0):
             loose = self._loosened(np.array(made), self._tuning.loosened)
             if loose is not None:
                 self._improve_new(loose)

@@ -164,11 +164,11 @@ def minimise(
     values: list[float] = []
 
     def go_on(intermediate_result: OptimizeResult) -> None:
-        # At the last pace, what is missing would take too long.
         values.append(intermediate_result.fun)
-        missing = values[-1] - max(enough, -scale) / scale
-        if len(values) > effort.pace and values[-1 - effort.pace] - values[-1] < GAIN * missing:
-            raise StopIteration
+        if len(values) > effort.pace:
+            gained = values[-1 - effort.pace] - values[-1]
+            if gained < GAIN * (values[-1] - enough / scale):
+                raise StopIteration
 
     point = np.concatenate([start[0].ravel() / side, start[1] / scale])
     try:
