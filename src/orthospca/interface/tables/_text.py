@@ -131,8 +131,10 @@ def _separator(file: File, lines: list[tuple[int, str]]) -> str:
         agreement = count / len(rows)
         cells = [cell for row in rows if len(row) == width for cell in row]
         numbers = sum(map(looks_like_number, cells)) / len(cells)
-        if (agreement * numbers, agreement) > most:
-            best, most = separator, (agreement * numbers, agreement)
+        # Rounded, so that the same share is the same: names with spaces do not cut a line there.
+        share = (round(agreement * numbers, 9), agreement)
+        if share > most:
+            best, most = separator, share
     if not best:
         raise TableError(
             f"{file} has one column: separate cells with commas, semicolons, tabs, vertical bars "
