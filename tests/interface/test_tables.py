@@ -89,6 +89,8 @@ def test_header_option(tmp_path):
         ("1990;1991;1992\n0,5;1;2\n1,5;3;9\n", ("1990", "1991", "1992"), 2),
         ("7 8 9\nr1 0.5 1 2\nr2 1.5 3 9\n", ("7", "8", "9"), 2),
         ("4,5,6,7,8\n9,1,2,0,1\n1,3,9,5,4\n", ("4", "5", "6", "7", "8"), 2),
+        ("id,0,1,2\nx,0.5,1,2\ny,1.5,3,9\n", ("0", "1", "2"), 2),
+        ("7,8\nr1,5,1\nr2,15,3\n", ("7", "8"), 2),  # as R writes it
         ("0,1,2\n5,1,2\n15,3,9\n", ("x0", "x1", "x2"), 3),  # an observation like the others
         ("4,5,6,7,9\n9,1,2,0,1.5\n1,3,9,5,4\n", ("x0", "x1", "x2", "x3", "x4"), 3),
         ("5,6\n1.5,2\n3,9\n", ("x0", "x1"), 3),
@@ -102,8 +104,20 @@ def test_a_first_line_that_counts(tmp_path, text, columns, rows):
     assert (table.columns, len(table.values)) == (columns, rows)
     said = any("consecutive whole numbers, was read as names" in x for x in table.notices)
     assert said == (columns[0] != "x0")
-    if said and text[0] != "7":
+    asked = any("was read as an observation; use --header" in x for x in table.notices)
+    assert asked == (columns == ("x0", "x1", "x2"))
+    if said and text[0] not in "7i":
         assert len(read_table(file, header=False, missing="mean").values) == rows + 1
+
+
+@pytest.mark.parametrize("n", range(2, 12))
+def test_names_with_spaces(tmp_path, n):
+    """Tests that tabs separate cells, however many words the names above them have."""
+    head = "\t".join(["sample", *(f"v {j}" for j in range(n))])
+    rows = ["\t".join([f"s{i}", *(str(i * j % 7) for j in range(n))]) for i in range(1, 14)]
+    for count in range(2, len(rows)):
+        table = read_table(write(tmp_path / "x.tsv", "\n".join([head, *rows[:count]]) + "\n"))
+        assert table.columns == tuple(f"v {j}" for j in range(n))
 
 
 def test_matrix_that_counts(tmp_path):

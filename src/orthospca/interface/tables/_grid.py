@@ -152,6 +152,11 @@ def grid_from_cells(
             "the first line, of consecutive whole numbers, was read as names; use --no-header if "
             "it is an observation"
         )
+    elif header is None and len(_consecutive(full[0][1])) > 2:
+        said.append(
+            "the first line, of consecutive whole numbers, was read as an observation; use "
+            "--header if it holds names"
+        )
     if names is not None:
         full = full[1:]
     if not full:
@@ -189,21 +194,28 @@ def _has_header(first: list[str], said: bool | None) -> bool:
     return bool(texts) and not any(looks_like_number(c) or is_missing(c) for c in texts)
 
 
-def _counts_columns(first: list[str], below: list[str]) -> bool:
-    """Whether the first line holds consecutive whole numbers, as programs name columns.
-
-    Few of them are no coincidence either above other numbers than whole ones, or after the empty
-    heading of row labels.
-    """
-    numbers = first if first[0] else first[1:]
+def _consecutive(first: list[str]) -> list[str]:
+    """Consecutive whole numbers, as programs name columns; perhaps after a heading of labels."""
+    numbers = first if first[0].isdecimal() else first[1:]
     if len(numbers) < 2 or not all(cell.isdecimal() for cell in numbers):
-        return False
-    begin = int(numbers[0])
-    if [int(cell) for cell in numbers] != list(range(begin, begin + len(numbers))):
+        return []
+    found = [int(cell) for cell in numbers]
+    return numbers if found == list(range(found[0], found[0] + len(found))) else []
+
+
+def _counts_columns(first: list[str], below: list[str]) -> bool:
+    """Whether the first line holds consecutive whole numbers that are names.
+
+    Few of them are no coincidence either above other numbers than whole ones, after the empty
+    heading of row labels, or where row labels have no heading at all.
+    """
+    numbers = _consecutive(first)
+    if not numbers:
         return False
     whole = all(cell.lstrip("-").isdecimal() for cell in below[-len(numbers) :])
-    few = not whole and (begin in (0, 1) or len(numbers) > 2)
-    return len(numbers) >= FEWEST_NUMBERED or not first[0] or few
+    few = not whole and (numbers[0] in ("0", "1") or len(numbers) > 2)
+    shorter = len(first) == len(below) - 1 and below[-1] != ""
+    return len(numbers) >= FEWEST_NUMBERED or not first[0] or shorter or few
 
 
 def table_from_grid(
