@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.page.stored import Rows
+from orthospca.model.tuning import DEFAULT
 
 #: Up to this many features the covariance is formed; another way begins beyond.
-FORMED = 4000
+FORMED = DEFAULT.wide.few
 
 
 def certified(rows: Rows) -> Rows:

@@ -430,7 +430,7 @@ def scale() -> str:
             row["noise"],
             gap(row["gap"]),
             seconds(row["seconds"]),
-            plain(row["rows"], 6),
+            plain(row["formed"], 6),
             seconds(row["products"]),
             seconds(row["all products"]),
         ]
@@ -441,8 +441,8 @@ def scale() -> str:
         "largest noise variance",
         "largest gap",
         "time",
-        "rows computed",
-        "products for those rows alone",
+        "features whose covariances were formed",
+        "products for those alone",
         "products for the whole covariance",
     )
     return markdown(header, lines, "0 1 2 3 4 5 6")
