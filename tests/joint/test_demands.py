@@ -128,6 +128,18 @@ def test_disjoint_sets_are_closed():
     assert result.asked["relation"] == "disjoint"
 
 
+@pytest.mark.parametrize("proof", [False, True])
+def test_what_another_includes_at_zero(proof):
+    """Tests disjoint components of which one in turn would use what an earlier one includes."""
+    asked = {"relation": "disjoint", "include": [[3], [], []], "proof": proof}
+    matrix, limits = np.diag([5.0, 4, 3, 3.5, 1]), [2, 1, 1]
+    assert solve(matrix, limits, 3, **asked).supports[2].tolist() == [3]
+    result = solve(matrix, limits, 3, objective="joint", node_limit=40, **asked)
+    check_set(result, limits, asked)
+    assert result.joint_variance == 12.5 <= result.joint_upper_bound
+    assert not proof or result.certificate.verify().verified
+
+
 def test_names_and_each_of_its_own():
     """Tests that each component keeps to what is asked of it."""
     asked = {"include": [["e"], []], "exclude": [[], ["a"]], "feature_names": list("abcde")}

@@ -110,7 +110,9 @@ class SetSearch:
         n, K = len(self.Q), len(self.limits)
         wanted = np.arange(0)
         if len(stagewise) == K:
-            self._improve(stagewise)
+            # In turn, a component may use what an earlier one includes at zero: that is no set.
+            fits = all(slot.admits(x) for slot, x in zip(self._slots, stagewise, strict=True))
+            self._improve(stagewise if fits else self.best)
             wanted = np.flatnonzero(np.array(stagewise).any(axis=0))
         strongest = np.argsort(-self.Q.diagonal(), kind="stable")
         places, most = np.arange(n), self._tuning.divided
