@@ -110,6 +110,10 @@ SUBSET = (
     Asked("cells 5000×2000", 10, 5, 1e-2),
     Asked("golub_X_72x7129.npz", 10, 3, 1e-2, how="nonnegative"),
     Asked("normCommunities-101", 10, 3, 1e-3, how="nonnegative"),
+    # Sets: by patterns, by the relaxation, and one that is not closed within its limit.
+    Asked("CovColon-20", 5, 3, how="joint"),
+    Asked("normCommunities-101", 10, 2, how="joint"),
+    Asked("Pitprops-13", 4, 6, limit=20.0, how="joint"),
 )
 
 
