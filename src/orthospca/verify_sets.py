@@ -142,7 +142,7 @@ def check_set(base: Any, check: Any, source: Any, limits: list[int], asked: Any)
         f"component {k + 1}: variance {base._shown(value, False)}" for k, value in enumerate(values)
     ]
     check.statement = (
-        f"{base._several(len(limits), 'component')} of {source.n} features{asked.words()} "
+        f"{base._several(len(limits), 'component')} of {source.n} features{asked.words()}, "
         f"with a total variance of {base._shown(total, False)}; "
         f"no such set exceeds {base._shown(proved, True)}; "
         f"the gap is {base._percent(base._gap(total, proved))}"

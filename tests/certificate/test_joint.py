@@ -568,7 +568,7 @@ def test_the_command(tmp_path: Path) -> None:
     ended = CliRunner().invoke(app, ["verify", str(file)])
     assert ended.exit_code == 0, ended.output
     (line,) = ended.output.splitlines()
-    assert line.startswith("VERIFIED: 3 components of 13 features with a total variance of ")
+    assert line.startswith("VERIFIED: 3 components of 13 features, with a total variance of ")
     verdict = checker.verify(draft)
     # Rounded to ten digits away from each other.
     total, bound = re.search(r"of ([\d.]+); no such set exceeds ([\d.]+); the gap", line).groups()

@@ -126,8 +126,8 @@ def test_path_json_and_limits(pitprops, tmp_path):
     for arguments, message in (
         (["-p", "ten"], "sparsities must be"),
         (["-p", 14], "at most 13"),
-        (["-p", 2, "-k", 14], "n_components must be at most 13"),
-        (["-p", 2, "--gap", -1], "gap must be finite and not negative"),
+        (["-p", 2, "-k", 14], "--components must be at most 13"),
+        (["-p", 2, "--gap", -1], "--gap must be finite and not negative"),
     ):
         ended = run("path", pitprops, "--precomputed", *arguments)
         assert (ended.exit_code, message in ended.output) == (2, True), ended.output
@@ -303,19 +303,19 @@ def test_bad_matrices(tmp_path, content, message):
 def test_bad_arguments(pitprops, tmp_path):
     """Tests that impossible requests are exit code 2 and say what is wrong."""
     for arguments, message in (
-        (["-p", 14], "sparsity must be at most 13"),
-        (["-p", 0], "sparsity must be at least 1"),
-        (["-p", "five"], "sparsity must be an integer"),
+        (["-p", 14], "--sparsity must be at most 13"),
+        (["-p", 0], "--sparsity must be at least 1"),
+        (["-p", "five"], "--sparsity must be an integer"),
         (["-p", "3,3,3"], "one for each of the 2 components"),
-        (["-k", 14, "-p", 3], "n_components must be at most 13"),
-        (["--gap", -1], "gap must be finite and not negative"),
-        (["--gap", "nan"], "gap must be finite"),
-        (["--time-limit", -1], "time_limit must be finite and not negative"),
-        (["--node-limit", 0], "node_limit must be at least 1"),
-        (["--n-jobs", 0], "n_jobs must not be 0"),
-        (["--threshold", "some"], "threshold must be 'auto' or a number"),
-        (["--threshold", -1], "threshold must be finite and not negative"),
-        (["--threshold", 0.5, "--method", "deflation"], "threshold must be 0.0 with"),
+        (["-k", 14, "-p", 3], "--components must be at most 13"),
+        (["--gap", -1], "--gap must be finite and not negative"),
+        (["--gap", "nan"], "--gap must be finite"),
+        (["--time-limit", -1], "--time-limit must be finite and not negative"),
+        (["--node-limit", 0], "--node-limit must be at least 1"),
+        (["--n-jobs", 0], "--n-jobs must not be 0"),
+        (["--threshold", "some"], "--threshold must be 'auto' or a number"),
+        (["--threshold", -1], "--threshold must be finite and not negative"),
+        (["--threshold", 0.5, "--method", "deflation"], "--threshold must be 0.0 with"),
         (["--correlation"], "not both"),
         (["--method", "magic"], "magic"),
     ):

@@ -151,8 +151,8 @@ def test_what_needs_the_matrix(tmp_path):
         ended = run("fit", tmp_path / "x.npy", "-k", 1, "-p", 2, *option)
         assert ended.exit_code == 2 and f"the file has {n} variables" in ended.output
     for arguments, message in (
-        (["-p", n + 1], f"sparsity must be at most {n}"),
-        (["-k", n + 1], f"n_components must be at most {n}"),
+        (["-p", n + 1], f"--sparsity must be at most {n}"),
+        (["-k", n + 1], f"--components must be at most {n}"),
         (["--gap", -1], "gap must be finite"),
     ):
         ended = run("fit", tmp_path / "x.npy", *arguments)

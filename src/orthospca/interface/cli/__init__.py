@@ -55,11 +55,19 @@ class Commands(_Flags, TyperGroup):
         try:
             return super().invoke(ctx)
         except InputError as error:
-            typer.echo(f"orthospca: {error}", err=True)
+            typer.echo(f"orthospca: {self._as_typed(str(error), ctx)}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             typer.echo("orthospca: interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
+
+    def _as_typed(self, message: str, ctx: Any) -> str:
+        """What is wrong with an argument, named as the option is: ``--components``."""
+        argument, space, rest = message.partition(" ")
+        for option in self.commands[ctx.invoked_subcommand].params:
+            if option.name == argument and option.opts[-1].startswith("--"):
+                argument = option.opts[-1]
+        return argument + space + rest
 
 
 app = typer.Typer(

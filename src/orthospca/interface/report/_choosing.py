@@ -215,7 +215,7 @@ def _stability(found: Stability | StabilityPath) -> Panel:
 def _significance(found: Significance) -> Panel:
     """Which components are more than noise."""
     numbers, count = found.table(), found.n_components
-    told = verdict(f"{counted(count, 'component')}.", numbers.sentence, count > 0)
+    told = verdict(f"{counted(count, 'component')}:", numbers.sentence, count > 0)
     drawn = side_by_side(figure(judging.against_noise(found), numbers=numbers))
     return Panel("noise", "More than noise?", (told, drawn), PERMUTED)
 
