@@ -122,7 +122,6 @@ def _joint(matrix: np.ndarray, p: int, r: int, limit: float) -> Row:
         "joint bound": float(result.joint_upper_bound) / trace,
         "joint gap": float(result.joint_gap),
         "joint nodes": int(np.sum(result.nodes)),
-        "joint limit": limit,
         "joint seconds": seconds,
         "joint outcome": result.status.value,
     }

@@ -40,6 +40,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "optimal-spca": tables.optimal_spca,
     "others-published": tables.others_published,
     "grid": tables.grid,
+    "sets": tables.sets,
     "grid-summary": sentences.grid_summary,
     "relaxations": tables.relaxations,
     "growth": tables.growth,

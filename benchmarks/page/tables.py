@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.grid import PITPROPS_LIMIT
 from benchmarks.page import audits
 from benchmarks.page.fits import exponent, last_exponent, one_way
 from benchmarks.page.stored import (
@@ -246,6 +247,30 @@ def others_published() -> str:
 def grid() -> str:
     """Two and three components of published problems."""
     return _stages_and_sets("grid")
+
+
+def sets() -> str:
+    """Sets of Pitprops: the gap for each number of components and of features."""
+    rows = {(row["r"], row["p"]): row for row in table("sets")}
+    counts = list(dict.fromkeys(r for r, _ in rows))
+    sparsities = list(dict.fromkeys(p for _, p in rows))
+    lines = []
+    for r in counts:
+        found = [rows[r, p] for p in sparsities]
+        lines.append([r, *(_set_cell(row) for row in found)])
+    header = ("r", *(f"p = {p}" for p in sparsities))
+    closed = sum(row["joint outcome"] == "optimal" for row in rows.values())
+    largest = max(float(row["joint gap"]) for row in rows.values())
+    return (
+        f"{markdown(header, lines, ' '.join(map(str, range(len(header)))))}\n\n"
+        f"{closed} of {len(rows)} are closed to {gap(1e-4)}, each within {plain(PITPROPS_LIMIT)} "
+        f"seconds; the largest gap is {gap(largest)}."
+    )
+
+
+def _set_cell(row: dict[str, str]) -> str:
+    value = f"{float(row['joint']):.4f}"
+    return value if row["joint outcome"] == "optimal" else f"{value} ({gap(row['joint gap'])})"
 
 
 def snp500() -> str:
