@@ -309,6 +309,23 @@ def test_rented_long_enough_it_is_bought() -> None:
             assert part.matrix(np.arange(N)) is part.matrix(np.arange(N))
 
 
+def test_without_time_nothing_is_formed_for_later() -> None:
+    """Tests that what is asked for is formed when the time is up, and nothing else."""
+    Q = DataCovariance(samples(3, m=40))
+    whole = Q.submatrix(np.arange(N))
+    part = FormedPart(Q, bytes_for(N), N)
+    for _ in range(400):
+        # Reading has cost so much that all would be formed.
+        part.times(np.array([7, 2]), np.ones((2, 1)))
+    part.stop = lambda: True
+    used = np.arange(N - 1)
+    assert np.allclose(part.matrix(used), whole[np.ix_(used, used)])
+    assert len(part.features) == 0 and len(part.missing(used)) == N - 1
+    part.stop = lambda: False
+    assert np.allclose(part.matrix(used), whole[np.ix_(used, used)])
+    assert len(part.features) == N
+
+
 def test_data_are_let_go_of_at_once():
     """Tests that nothing of a solve keeps the data until garbage is collected."""
     Q = DataCovariance(samples(0, n=500))

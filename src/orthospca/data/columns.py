@@ -131,12 +131,13 @@ class LocalColumns:
             if everything:
                 self._fill()
             B = self.take(slice(0, k) if everything else indices)
-            if k == self.shape[1]:
-                # With the whole of Q there is hardly a use for B, and what it takes is needed.
-                self._prepared = None
-            return by_columns(
+            found = by_columns(
                 lambda here, rest: B[:, here].T @ B[:, rest], k, width, give_up, known
             )
+            if k == self.shape[1] and found is not None:
+                # With the whole of Q there is hardly a use for B, and what it takes is needed.
+                self._prepared = None
+            return found
         # Columns are read, and those of sparse data filled, once for each piece: it is a large one.
         width = max(width, LARGEST_COPY // (16 * m), 1)
 

@@ -53,6 +53,8 @@ class FormedPart:
         Another one whenever it has changed.
     tell : callable
         Told which share is done while it grows, and None in the end.
+    stop : callable
+        Whether the time is up: then nothing is formed for later.
     """
 
     covariance: DataCovariance
@@ -65,6 +67,7 @@ class FormedPart:
         self.largest = int(math.sqrt(self.memory / bytes_for(1)))
         self.version = self.largest_used = 0
         self.tell: Callable[[float | None], None] = lambda done: None
+        self.stop: Callable[[], bool] = lambda: False
         self._matrix = np.zeros((0, 0))
         self._place = np.full(self.covariance.n_features, -1, dtype=np.intp)
         self._entries: LargestEntries | None = None
@@ -125,9 +128,9 @@ class FormedPart:
         """Return the covariances of some features; they stay where that is worth while."""
         new, count = len(self.missing(features)), len(features)
         self.largest_used = max(self.largest_used, count)
-        if new * (len(self.features) + new) > SEPARATE * count**2:
+        alone = new * (len(self.features) + new) > SEPARATE * count**2
+        if alone or not self.grow(features, self.stop):
             return self.covariance.submatrix(features)
-        self.grow(features, lambda: False)
         rows = self._place[features]
         if count == len(self.features) and bool((np.diff(rows) == 1).all()):
             return self._matrix
