@@ -46,6 +46,11 @@ class Clock:
         """Whether the stage must end now."""
         return time.perf_counter() >= self._stage_end
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the solve as a whole must end now."""
+        return time.perf_counter() >= self._end
+
     def is_gone(self, share: float) -> bool:
         """Whether a share of the time of the stage has passed; never without a limit."""
         return (1 - share) * self.stage_elapsed > share * self.seconds_left

@@ -63,6 +63,11 @@ class Watch:
             self.interrupted = True
         return self.interrupted or self.clock.is_up
 
+    def is_over(self) -> bool:
+        """As :meth:`out_of_time`, of all stages: what a later one uses may take a part of its time."""
+        self.out_of_time()
+        return self.interrupted or self.clock.is_over
+
     @property
     def seconds_left(self) -> float:
         """Seconds until the stage must end; ``inf`` without a limit."""

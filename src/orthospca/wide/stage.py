@@ -125,7 +125,7 @@ class WideProblem:
         """
         if watch is not None:
             self.part.tell = lambda done: setattr(watch.journal, "forming", done)
-            self.part.stop = watch.out_of_time
+            self.part.stop = watch.is_over
         n, demand = self.covariance.n_features, request.demand
         members = np.ones(n, dtype=bool) if members is None else members.copy()
         members[demand.excluded] = False
