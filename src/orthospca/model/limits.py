@@ -64,7 +64,7 @@ class Watch:
         return self.interrupted or self.clock.is_up
 
     def is_over(self) -> bool:
-        """As :meth:`out_of_time`, of all stages: what a later one uses may take a part of its time."""
+        """As :meth:`out_of_time`, of all stages: what later ones use may take of their time."""
         self.out_of_time()
         return self.interrupted or self.clock.is_over
 
