@@ -5,6 +5,7 @@ Where a limit bites is decided by clocks that count looks.
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import sys
@@ -410,3 +411,14 @@ def test_sigint(delay: float) -> None:
             process.communicate()
     assert (output, errors) == ("", "")
     assert process.returncode == 0
+
+
+def test_the_end_of_a_stage_is_not_the_end_of_the_solve():
+    """Tests that the limit of all stages is told apart from the share of one, and hears a stop."""
+    watch = Watch(time_limit=1e6)
+    watch.begin_stage(0, 2)
+    watch.clock._stage_end = -math.inf
+    assert watch.out_of_time() and not watch.is_over()
+    watch.interrupted = True
+    assert watch.is_over()
+    assert Watch(time_limit=0.0).is_over()
